@@ -110,7 +110,7 @@ static enum status advance_flushed(struct profile_store *s, uint64_t position, s
         if (st)
                 return st;
         s->behind = false;
-        return raw_queue_release(s->queue, position, err);
+        return head_release(s, position, err);
 }
 
 static enum status remember_batch_id(struct profile_store *s, const struct hash128 *id, struct error *err)
@@ -308,8 +308,7 @@ static enum status end_shared_flush(struct flush_run *r, struct error *err)
 
         if (!has_shared_tables(s))
                 return ST_OK;
-        return r->sealed > s->flushed ? advance_flushed(s, r->sealed, err)
-                                      : raw_queue_release(s->queue, s->flushed, err);
+        return r->sealed > s->flushed ? advance_flushed(s, r->sealed, err) : head_release(s, s->flushed, err);
 }
 
 /* A failed group is halved until it succeeds; s->flushed advances with each commit. */
@@ -379,7 +378,7 @@ static enum status recover_queue(struct flush_run *r, struct error *err)
 
         if (!raw_queue_has_failed(s->queue))
                 return ST_OK;
-        st = raw_queue_release(s->queue, r->sealed, err);
+        st = head_release(s, r->sealed, err);
         if (!st)
                 st = raw_queue_recover(s->queue, err);
         if (!st)

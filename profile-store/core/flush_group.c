@@ -676,7 +676,7 @@ enum status flush_group_commit(struct flush_group *g, struct error *err)
         s->behind = s->behind || (st && g->committing && !g->must_restart);
         if (!st)
                 s->behind = false;
-        return st ? st : raw_queue_release(s->queue, g->last, err);
+        return st ? st : head_release(s, g->last, err);
 }
 
 void flush_group_register_metrics(void)

@@ -125,6 +125,8 @@ bool health_set_follow(struct profile_store *s, enum status st, const struct err
 enum status head_open(struct profile_store *s, struct error *err) MUST_CHECK;
 /* Add new batches of the queue to the head of a store opened read-only. */
 enum status head_refresh(struct profile_store *s, struct error *err) MUST_CHECK;
+/* Drop batches up to position from the queue, once the ids are durable that could not be written when it was opened. */
+enum status head_release(struct profile_store *s, uint64_t position, struct error *err) MUST_CHECK;
 void head_close(struct profile_store *s);
 
 /* Publish the committed tables to scans, and drop the flushed batches from the head. Caller holds writer_lock. */

@@ -25,6 +25,8 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/metrics.h"
+#include "common/program/log.h"
+#include "common/stable_clock.h"
 #include "common/threads/condition.h"
 #include "profile-formats/profile_accept.h"
 #include "profile-store/core/profile_store_internal.h"
@@ -431,6 +433,29 @@ static void recount_quarantine(struct profile_store *s)
         health_add_quarantined(s, (int64_t)totals.batches, (int64_t)totals.bytes, NULL);
 }
 
+enum status head_release(struct profile_store *s, uint64_t position, struct error *err)
+{
+        enum status st = batch_ids_add(s->ids, NULL, 0, stable_unix_s(), err);
+
+        return st ? st : raw_queue_release(s->queue, position, err);
+}
+
+/* On a full disk the store opens all the same, and the queue keeps the batches until their ids are written. */
+static enum status release_flushed_batches(struct profile_store *s, const struct replay *r, struct error *err)
+{
+        const struct hash128 *ids = (const void *)r->flushed_ids.data;
+        size_t count = r->flushed_ids.size / sizeof *ids;
+        int64_t unix_s = r->newest_unix_ns / 1000000000;
+        enum status st = batch_ids_add(s->ids, ids, count, unix_s, err);
+
+        if (!st)
+                return raw_queue_release(s->queue, s->flushed, err);
+        if (st != ST_OS || err->os_errno != ENOSPC)
+                return st;
+        log_warn("store", "%s; the queue keeps flushed batches until the next flush", err->text);
+        return batch_ids_keep(s->ids, ids, count, unix_s, err);
+}
+
 enum status head_open(struct profile_store *s, struct error *err)
 {
         _cleanup_free_ char *dir = path_join(s->dir, "queue");
@@ -455,10 +480,7 @@ enum status head_open(struct profile_store *s, struct error *err)
         metric_add(&torn_bytes, (int64_t)s->report.torn_bytes);
         metric_add(&damaged, (int64_t)s->report.damaged_segments);
         if (!st && !s->options.read_only)
-                st = batch_ids_add(s->ids, (const struct hash128 *)(const void *)r.flushed_ids.data,
-                                   r.flushed_ids.size / sizeof(struct hash128), r.newest_unix_ns / 1000000000, err);
-        if (!st && !s->options.read_only)
-                st = raw_queue_release(s->queue, s->flushed, err);
+                st = release_flushed_batches(s, &r, err);
         buf_deinit(&r.flushed_ids);
         if (!st && !s->options.read_only)
                 st = finish_retries(s, err);

@@ -121,5 +121,5 @@ enum status store_find_tables(struct profile_store *s, struct error *err)
                 return st;
         store_end_absence(s);
         log_info("store", "the tables in %.80s are read: the object store is back", storage_root(s->storage));
-        return raw_queue_release(s->queue, s->flushed, err);
+        return head_release(s, s->flushed, err);
 }

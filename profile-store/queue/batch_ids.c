@@ -31,6 +31,7 @@ struct batch_ids {
         struct generation *generations; /* by number; ids are added to the last one */
         size_t count, capacity;
         size_t id_count;
+        struct buf unwritten; /* entries of kept ids, which precede the next addition */
 };
 
 static char *make_generation_path(const struct batch_ids *ids, uint64_t number)
@@ -111,6 +112,7 @@ enum status batch_ids_open(const char *dir, struct batch_ids **ret, struct error
         if (!ids)
                 return error_no_memory(err);
         pthread_mutex_init(&ids->lock, NULL);
+        buf_init(&ids->unwritten, (size_t)LIMIT_BATCH_IDS * ENTRY_BYTES);
         ids->dir = strdup(dir);
         if (!ids->dir)
                 st = error_no_memory(err);
@@ -143,6 +145,7 @@ void batch_ids_close(struct batch_ids *ids)
                 return;
         for (size_t i = 0; i < ids->count; i++)
                 key_map_deinit(&ids->generations[i].ids);
+        buf_deinit(&ids->unwritten);
         pthread_mutex_destroy(&ids->lock);
         free(ids->generations);
         free(ids->dir);
@@ -218,17 +221,9 @@ static enum status append_entries_to_file(struct batch_ids *ids, struct generati
         return st;
 }
 
-enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
-                          struct error *err)
+static enum status append_new_entries(struct batch_ids *ids, const struct hash128 *items, size_t count,
+                                      int64_t now_unix_s, struct buf *entries, struct error *err)
 {
-        _cleanup_buf_ struct buf entries;
-        struct generation *g;
-        enum status st;
-
-        buf_init(&entries, (size_t)LIMIT_BATCH_IDS * ENTRY_BYTES);
-        pthread_mutex_lock(&ids->lock);
-        st = drop_old_generations(ids, now_unix_s, err);
-        pthread_mutex_unlock(&ids->lock);
         for (size_t i = 0; i < count; i++) {
                 uint8_t entry[24];
 
@@ -237,26 +232,73 @@ enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, si
                 memcpy(entry, items[i].bytes, 16);
                 for (int k = 0; k < 8; k++)
                         entry[16 + k] = (uint8_t)((uint64_t)now_unix_s >> (8 * k));
-                buf_append(&entries, entry, sizeof entry);
-                buf_append_u64(&entries, hash_bytes64(entry, sizeof entry));
+                buf_append(entries, entry, sizeof entry);
+                buf_append_u64(entries, hash_bytes64(entry, sizeof entry));
         }
-        if (!st)
-                st = buf_status(&entries, err, "batch ids");
-        if (st || !entries.size)
-                return st;
+        return buf_status(entries, err, "batch ids");
+}
+
+static enum status insert_entries(struct batch_ids *ids, struct generation *g, const struct buf *entries, size_t first,
+                                  int64_t now_unix_s, struct error *err)
+{
+        enum status st = ST_OK;
+
         pthread_mutex_lock(&ids->lock);
-        st = select_generation(ids, now_unix_s, &g, err);
-        pthread_mutex_unlock(&ids->lock);
-        if (!st)
-                st = append_entries_to_file(ids, g, &entries,
-                                            err); /* only this thread changes generations, so g stays valid */
-        pthread_mutex_lock(&ids->lock);
-        for (size_t at = 0; !st && at < entries.size; at += ENTRY_BYTES) {
+        for (size_t at = first; !st && at < entries->size; at += ENTRY_BYTES) {
                 struct hash128 id;
 
-                memcpy(id.bytes, entries.data + at, sizeof id.bytes);
+                memcpy(id.bytes, entries->data + at, sizeof id.bytes);
                 st = insert_batch_id(ids, g, &id, now_unix_s, err);
         }
         pthread_mutex_unlock(&ids->lock);
         return st;
+}
+
+/* The generation of so many bytes of entries. Only the thread that adds changes generations, so it stays valid. */
+static enum status prepare_generation(struct batch_ids *ids, size_t bytes, int64_t now_unix_s, struct generation **ret,
+                                      struct error *err)
+{
+        enum status st;
+
+        pthread_mutex_lock(&ids->lock);
+        st = drop_old_generations(ids, now_unix_s, err);
+        if (!st && bytes)
+                st = select_generation(ids, now_unix_s, ret, err);
+        pthread_mutex_unlock(&ids->lock);
+        return st;
+}
+
+enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
+                          struct error *err)
+{
+        size_t unwritten = ids->unwritten.size;
+        _cleanup_buf_ struct buf entries;
+        struct generation *g = NULL;
+        enum status st;
+
+        buf_init(&entries, (size_t)LIMIT_BATCH_IDS * 2 * ENTRY_BYTES);
+        if (unwritten)
+                buf_append(&entries, ids->unwritten.data, unwritten);
+        st = append_new_entries(ids, items, count, now_unix_s, &entries, err);
+        if (!st)
+                st = prepare_generation(ids, entries.size, now_unix_s, &g, err);
+        if (st || !entries.size)
+                return st;
+        st = append_entries_to_file(ids, g, &entries, err);
+        if (st)
+                return st;
+        ids->unwritten.size = 0;
+        return insert_entries(ids, g, &entries, unwritten, now_unix_s, err);
+}
+
+enum status batch_ids_keep(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
+                           struct error *err)
+{
+        size_t first = ids->unwritten.size;
+        struct generation *g = NULL;
+        enum status st = append_new_entries(ids, items, count, now_unix_s, &ids->unwritten, err);
+
+        if (!st)
+                st = prepare_generation(ids, ids->unwritten.size, now_unix_s, &g, err);
+        return st ? st : insert_entries(ids, g, &ids->unwritten, first, now_unix_s, err);
 }
