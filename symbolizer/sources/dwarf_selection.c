@@ -176,16 +176,20 @@ static bool select_claims(struct claims *c, const struct address_filter *w)
 /* Whether an address of the filter is in code, but in no claim. False without memory. */
 static bool find_unclaimed_address(const struct claims *c, const struct address_filter *w, bool *ret)
 {
-        _cleanup_free_ bool *claimed = calloc(w->count + 1, sizeof *claimed);
+        /* By address: claims that begin there, less those that end. Many claims may have all addresses. */
+        _cleanup_free_ int64_t *changes = calloc(w->count + 1, sizeof *changes);
+        int64_t open = 0;
 
-        if (!claimed)
+        if (!changes)
                 return false;
-        for (size_t i = 0; i < c->count; i++)
-                for (size_t n = address_filter_lower_bound(w, c->items[i].start);
-                     n < w->count && w->addresses[n] < c->items[i].end; n++)
-                        claimed[n] = true;
-        for (size_t n = 0; !*ret && n < w->count; n++)
-                *ret = !claimed[n] && dwarf_regions_find(c->code, w->addresses[n]);
+        for (size_t i = 0; i < c->count; i++) {
+                changes[address_filter_lower_bound(w, c->items[i].start)]++;
+                changes[address_filter_lower_bound(w, c->items[i].end)]--;
+        }
+        for (size_t n = 0; !*ret && n < w->count; n++) {
+                open += changes[n];
+                *ret = !open && dwarf_regions_find(c->code, w->addresses[n]);
+        }
         return true;
 }
 
