@@ -317,6 +317,8 @@ static enum status add_bounded_parts(const struct dwarf_reader *r, struct dwarf_
                 part.start = b->start > v.start ? b->start : v.start;
                 if (parts < MAX_PARTS && b->end < v.end)
                         part.end = b->end;
+                if (*count >= LIMIT_RANGES_PER_OBJECT)
+                        return ST_TOO_BIG;
                 if (!array_reserve(items, capacity, *count))
                         return ST_NO_MEMORY;
                 (*items)[(*count)++] = part;
@@ -326,6 +328,7 @@ static enum status add_bounded_parts(const struct dwarf_reader *r, struct dwarf_
         return ST_OK;
 }
 
+/* @return ST_TOO_BIG if the parts are too many: then the intervals are kept as they are. */
 static enum status cut_intervals(struct dwarf_reader *r, struct dwarf_code *code)
 {
         struct dwarf_interval *items = NULL;
@@ -383,7 +386,7 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
         }
         st = walk_unit_dies(r, code);
         if (!st)
-                st = cut_intervals(r, code);
+                st = record_damage(code, cut_intervals(r, code));
         if (st)
                 return st;
         filter_rows(r, code);
