@@ -69,6 +69,8 @@ struct counted_samples compute_sample_count(const struct sample_count_rule *rule
         if (rest) {
                 for (; interval >> FRACTION_BITS; interval >>= 1)
                         rest >>= 1;
+                if (rest == interval) /* they were almost equal */
+                        rest--;
                 count.fraction = (uint64_t)(((unsigned __int128)rest << FRACTION_BITS) / (uint64_t)interval);
         }
         if (!count.whole && !count.fraction)

@@ -86,5 +86,17 @@ START_TEST(extreme_counts_saturate)
 }
 END_TEST
 
+/* The interval has more bits than a fraction, and each value is a little less than it. */
+START_TEST(almost_a_long_interval_is_not_none)
+{
+        const struct sample_count_rule rule = { .interval = ((__int128)1 << 70) + 1, .unit = 1 << 10 };
+        struct counted_samples count = compute_sample_count(&rule, INT64_C(1) << 60, 1);
+
+        sample_count_add(&count, compute_sample_count(&rule, INT64_C(1) << 60, 1));
+        ck_assert_uint_eq(sample_count_round(count), 2);
+}
+END_TEST
+
 TEST_SUITE("sample_count", parts_of_samples_add_up_in_any_order, halves_of_several_periods_are_rounded_up,
-           less_than_a_sample_is_one, stacks_are_counted_without_a_period, extreme_counts_saturate)
+           less_than_a_sample_is_one, stacks_are_counted_without_a_period, extreme_counts_saturate,
+           almost_a_long_interval_is_not_none)
