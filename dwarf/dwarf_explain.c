@@ -380,6 +380,22 @@ static void find_interval(struct dwarf_reader *r, const struct dwarf_die *d, uin
         }
 }
 
+/* The part of the scope's range that the reader left. */
+static void find_used_part(const struct dwarf_code *code, uint32_t scope, uint64_t address, struct dwarf_scope_found *s)
+{
+        s->used_start = s->start;
+        s->used_end = s->end;
+        for (size_t i = 0; s->has_interval && i < code->interval_count; i++) {
+                const struct dwarf_interval *v = &code->intervals[i];
+
+                if (v->scope != scope || address < v->start || v->end <= address)
+                        continue;
+                s->used_start = v->start;
+                s->used_end = v->end;
+                return;
+        }
+}
+
 static bool has_role_text(const struct dwarf_context *x, const struct dwarf_die *d, enum dwarf_role role)
 {
         const char *text = dwarf_context_string(x, &d->values[role]);
@@ -456,6 +472,7 @@ void dwarf_scope_explain(struct dwarf_reader *r, const struct dwarf_code *code, 
                 return;
         ret->tag = d.abbrev->tag;
         find_interval(r, &d, address, ret);
+        find_used_part(code, scope, address, ret);
         find_column(r, of->die, ret);
         follow_names(r, ref, ret);
 }

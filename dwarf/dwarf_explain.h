@@ -35,8 +35,9 @@ struct dwarf_scope_found {
         uint64_t call_column;          /* 0 unknown */
         bool has_interval;             /* an outer scope need not cover its inner scopes */
         uint64_t start, end;
-        bool is_list;         /* from a list of ranges */
-        uint64_t list, entry; /* its offset in .debug_ranges or .debug_rnglists, and the number of the range */
+        uint64_t used_start, used_end; /* the part of it that counts: see walk.c and cut_intervals() */
+        bool is_list;                  /* from a list of ranges */
+        uint64_t list, entry;          /* its offset in .debug_ranges or .debug_rnglists, and the number of the range */
         struct dwarf_hop hops[DWARF_HOPS_MAX];
         size_t hop_count, name_hop; /* name_hop == hop_count: nameless */
 };

@@ -335,6 +335,12 @@ static void put_dwarf_scope(struct explain_dwarf *d, struct json_out *j, uint32_
                 json_out_object(j, "range");
                 explain_put_hex(j, "start", s.start);
                 explain_put_hex(j, "end", s.end);
+                if (s.used_start != s.start || s.used_end != s.end) {
+                        json_out_object(j, "used");
+                        explain_put_hex(j, "start", s.used_start);
+                        explain_put_hex(j, "end", s.used_end);
+                        json_out_object_end(j);
+                }
                 json_out_str(j, "from", section);
                 if (s.is_list) {
                         explain_put_hex(j, "list", s.list);

@@ -47,7 +47,8 @@ static void put_die(struct dwarf_maker *m, unsigned abbrev, uint64_t *at)
         put_uleb(m, DWARF_INFO, abbrev);
 }
 
-static void put_usual(struct dwarf_maker *m, struct offsets *o)
+/* @param size of the function */
+static void put_usual(struct dwarf_maker *m, struct offsets *o, unsigned size)
 {
         dwarf_maker_init(m, 4);
         put_abbrev(m, CU, DW_TAG_compile_unit, true, DW_AT_name, DW_FORM_string, DW_AT_producer, DW_FORM_string,
@@ -73,7 +74,7 @@ static void put_usual(struct dwarf_maker *m, struct offsets *o)
         put_die(m, FUNCTION, &o->function);
         put_uint(m, DWARF_INFO, o->declared - m->unit, 4);
         put_address(m, DWARF_INFO, 0x1000);
-        put_uint(m, DWARF_INFO, 0x100, 4);
+        put_uint(m, DWARF_INFO, size, 4);
         put_die(m, INLINED, &o->inlined);
         put_uint(m, DWARF_INFO, o->abstract - m->unit, 4);
         put_offset(m, DWARF_INFO, 0);
@@ -97,7 +98,7 @@ START_TEST(scopes_have_die_range_call_and_path_to_name)
         struct read r;
         uint32_t scope;
 
-        put_usual(&m, &o);
+        put_usual(&m, &o, 0x100);
         open_read(&r, &m);
         scope = dwarf_scope_at(&r.code, 0x1025);
         ck_assert_uint_ne(scope, DWARF_NO_SCOPE);
@@ -109,6 +110,8 @@ START_TEST(scopes_have_die_range_call_and_path_to_name)
         ck_assert_uint_eq(inner.list, 0);
         ck_assert_uint_eq(inner.start, 0x1020);
         ck_assert_uint_eq(inner.end, 0x1028);
+        ck_assert_uint_eq(inner.used_start, 0x1020);
+        ck_assert_uint_eq(inner.used_end, 0x1028);
         ck_assert_uint_eq(inner.call_line, 7);
         ck_assert_uint_eq(inner.call_column, 9);
         ck_assert_uint_eq(inner.hop_count, 2);
@@ -125,6 +128,27 @@ START_TEST(scopes_have_die_range_call_and_path_to_name)
 }
 END_TEST
 
+START_TEST(part_of_a_call_that_exceeds_its_function_is_not_used)
+{
+        struct dwarf_scope_found call;
+        struct dwarf_maker m;
+        struct offsets o;
+        struct read r;
+
+        put_usual(&m, &o, 0x24);
+        open_read(&r, &m);
+        dwarf_scope_explain(r.reader, &r.code, dwarf_scope_at(&r.code, 0x1022), 0x1022, &call);
+        ck_assert_uint_eq(call.die, o.inlined);
+        ck_assert_uint_eq(call.start, 0x1020);
+        ck_assert_uint_eq(call.end, 0x1028);
+        ck_assert_uint_eq(call.used_start, 0x1020);
+        ck_assert_uint_eq(call.used_end, 0x1024);
+        ck_assert_uint_eq(dwarf_scope_at(&r.code, 0x1025), DWARF_NO_SCOPE);
+        close_read(&r);
+        dwarf_maker_deinit(&m);
+}
+END_TEST
+
 START_TEST(units_have_attributes_and_ranges)
 {
         struct dwarf_unit_found u;
@@ -132,7 +156,7 @@ START_TEST(units_have_attributes_and_ranges)
         struct offsets o;
         struct read r;
 
-        put_usual(&m, &o);
+        put_usual(&m, &o, 0x100);
         open_read(&r, &m);
         dwarf_unit_explain(r.reader, &u);
         ck_assert_str_eq(u.name, "a.c");
@@ -241,5 +265,5 @@ START_TEST(last_row_at_an_address_is_reported)
 }
 END_TEST
 
-TEST_SUITE("explain", scopes_have_die_range_call_and_path_to_name, units_have_attributes_and_ranges,
-           last_row_at_an_address_is_reported)
+TEST_SUITE("explain", scopes_have_die_range_call_and_path_to_name, part_of_a_call_that_exceeds_its_function_is_not_used,
+           units_have_attributes_and_ranges, last_row_at_an_address_is_reported)
