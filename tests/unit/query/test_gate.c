@@ -33,7 +33,8 @@
 #define RARE 59  /* under 1% */
 #define FIRST_SEED 930000
 
-static bool has_namesake; /* SLOWED and RARE have one name, in different files */
+static bool has_no_period; /* then the number of samples is unknown */
+static bool has_namesake;  /* SLOWED and RARE have one name, in different files */
 
 static uint64_t run_seed;
 
@@ -80,7 +81,7 @@ static void add_gate_sample(struct profile *p, const char *host, const char *sid
                                           { .key = add_gate_text(p, "version"), .value = add_gate_text(p, side) } };
         uint32_t number;
 
-        ck_assert_int_eq(profile_type_add_id(p, TYPE, PERIOD_NS, &s.type, NULL), ST_OK);
+        ck_assert_int_eq(profile_type_add_id(p, TYPE, has_no_period ? 0 : PERIOD_NS, &s.type, NULL), ST_OK);
         ck_assert_int_eq(profile_add_label_set(p, labels, 2, &s.first_label, NULL), ST_OK);
         ck_assert_int_eq(profile_add_sample(p, &s, &number, NULL), ST_OK);
 }
@@ -272,6 +273,21 @@ START_TEST(hosts_of_both_sides_are_pairs)
 }
 END_TEST
 
+START_TEST(stacks_are_named_where_samples_are_unknown)
+{
+        for (int i = 0; i < 2; i++) {
+                _cleanup_free_ char *answer = NULL;
+
+                random_state = 1;
+                has_no_period = i;
+                answer = run_gate_query(&(struct simulation){ .hosts = 3 });
+                has_no_period = false;
+                ck_assert_int_eq(has_text(answer, ",\"samples_are\":\"stacks\",\"total_after\":"), i);
+                ck_assert_int_eq(has_text(answer, ",\"samples_after_are\":\"stacks\","), i);
+        }
+}
+END_TEST
+
 START_TEST(few_hosts_are_divided_into_parts_of_10_minutes)
 {
         _cleanup_free_ char *answer = NULL;
@@ -353,5 +369,6 @@ END_TEST
 
 TEST_SUITE("gate", equal_services_rarely_have_an_alarm, one_function_that_is_5_percent_slower_is_found,
            hosts_of_both_sides_are_pairs, few_hosts_are_divided_into_parts_of_10_minutes,
-           a_change_too_small_to_be_seen_is_unknown, a_rare_function_of_the_same_name_does_not_hide_what_is_seen,
-           one_host_is_compared_with_thresholds_only, malformed_rules_are_refused)
+           stacks_are_named_where_samples_are_unknown, a_change_too_small_to_be_seen_is_unknown,
+           a_rare_function_of_the_same_name_does_not_hide_what_is_seen, one_host_is_compared_with_thresholds_only,
+           malformed_rules_are_refused)
