@@ -25,7 +25,6 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/metrics.h"
-#include "common/program/log.h"
 #include "common/stable_clock.h"
 #include "common/threads/condition.h"
 #include "profile-formats/profile_accept.h"
@@ -446,14 +445,9 @@ static enum status release_flushed_batches(struct profile_store *s, const struct
         const struct hash128 *ids = (const void *)r->flushed_ids.data;
         size_t count = r->flushed_ids.size / sizeof *ids;
         int64_t unix_s = r->newest_unix_ns / 1000000000;
-        enum status st = batch_ids_add(s->ids, ids, count, unix_s, err);
+        enum status st = batch_ids_add_or_keep(s->ids, ids, count, unix_s, err);
 
-        if (!st)
-                return raw_queue_release(s->queue, s->flushed, err);
-        if (st != ST_OS || err->os_errno != ENOSPC)
-                return st;
-        log_warn("store", "%s; the queue keeps flushed batches until the next flush", err->text);
-        return batch_ids_keep(s->ids, ids, count, unix_s, err);
+        return st || !batch_ids_are_written(s->ids) ? st : raw_queue_release(s->queue, s->flushed, err);
 }
 
 enum status head_open(struct profile_store *s, struct error *err)

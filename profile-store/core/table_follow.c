@@ -65,8 +65,8 @@ static enum status publish_loaded_tables(struct profile_store *s, struct tables 
         enum status st = has_shared_tables(s) ? tables_take_batch_ids(&s->logs, &ids, &id_count, err) : ST_OK;
 
         pthread_mutex_lock(&s->peer_lock);
-        if (!st && id_count)
-                st = batch_ids_add(s->ids, ids, id_count, stable_unix_s(), err);
+        if (!st && id_count) /* the tables have them, too, so memory is enough */
+                st = batch_ids_add_or_keep(s->ids, ids, id_count, stable_unix_s(), err);
         if (!st)
                 replace_tables(s, now, ids, id_count);
         pthread_mutex_unlock(&s->peer_lock);

@@ -10,6 +10,7 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/memory/buf.h"
+#include "common/program/log.h"
 #include "common/reader.h"
 #include "profile-store/rows/key_map.h"
 
@@ -291,8 +292,8 @@ enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, si
         return insert_entries(ids, g, &entries, unwritten, now_unix_s, err);
 }
 
-enum status batch_ids_keep(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
-                           struct error *err)
+static enum status keep_entries(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
+                                struct error *err)
 {
         size_t first = ids->unwritten.size;
         struct generation *g = NULL;
@@ -301,4 +302,25 @@ enum status batch_ids_keep(struct batch_ids *ids, const struct hash128 *items, s
         if (!st)
                 st = prepare_generation(ids, ids->unwritten.size, now_unix_s, &g, err);
         return st ? st : insert_entries(ids, g, &ids->unwritten, first, now_unix_s, err);
+}
+
+enum status batch_ids_add_or_keep(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
+                                  struct error *err)
+{
+        struct error why;
+        enum status st = batch_ids_add(ids, items, count, now_unix_s, &why);
+
+        if (st == ST_OS && (why.os_errno == ENOSPC || why.os_errno == EDQUOT)) {
+                if (!ids->unwritten.size)
+                        log_warn("store", "%s; ids of flushed batches are in memory until then", why.text);
+                return keep_entries(ids, items, count, now_unix_s, err);
+        }
+        if (st && err)
+                *err = why;
+        return st;
+}
+
+bool batch_ids_are_written(const struct batch_ids *ids)
+{
+        return !ids->unwritten.size;
 }

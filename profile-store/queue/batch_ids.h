@@ -29,9 +29,11 @@ bool batch_ids_contain(struct batch_ids *ids, const struct hash128 *id);
 enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
                           struct error *err) MUST_CHECK;
 
-/** Add ids in memory, for a disk that is full. The next successful batch_ids_add(), also of no ids, makes them durable.
- */
-enum status batch_ids_keep(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
-                           struct error *err) MUST_CHECK;
+/** The same, but if the disk is full, keep the ids in memory: the next successful addition, also of no ids, writes
+ * them. */
+enum status batch_ids_add_or_keep(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
+                                  struct error *err) MUST_CHECK;
+/** Whether none is in memory only; for the thread that adds. */
+bool batch_ids_are_written(const struct batch_ids *ids);
 
 #endif
