@@ -123,20 +123,17 @@ static enum status resolve_entries(struct store_scan *scan, const struct stack_s
 
 /* ---- samples ---- */
 
-void put_counted_samples(struct json_out *j, const char *suffix, struct counted_samples samples)
+void put_counted_samples(struct json_out *j, const char *key, const char *are_key, struct counted_samples samples)
 {
-        char key[32];
-
-        snprintf(key, sizeof key, "samples%s", suffix);
         json_out_uint(j, key, sample_count_round(samples));
-        snprintf(key, sizeof key, "samples%s_are", suffix);
         if (samples.are_stacks)
-                json_out_str(j, key, "stacks");
+                json_out_str(j, are_key, "stacks");
 }
 
 void merged_profile_put_samples(const struct merged_profile *m, bool is_after, struct json_out *j)
 {
-        put_counted_samples(j, is_after ? "_after" : "", m->samples);
+        put_counted_samples(j, is_after ? "samples_after" : "samples", is_after ? "samples_after_are" : "samples_are",
+                            m->samples);
         if (m->is_average)
                 json_out_uint(j, is_after ? "snapshots_after" : "snapshots", m->snapshots);
 }

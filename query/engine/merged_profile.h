@@ -69,8 +69,8 @@ bool merged_profile_find_leaf(const struct merged_profile *m, uint32_t stack, ui
 /** Whether a stack is among kept_ids; for struct scan_group_by. @param m  struct merged_profile. */
 bool merged_profile_keeps_stack(const void *m, const stack_id id);
 
-/** Write "samples" with a suffix, as "_after", and "samples_after_are" if they are stacks. */
-void put_counted_samples(struct json_out *j, const char *suffix, struct counted_samples samples);
+/** Write the number of samples, and the second member if they are stacks. */
+void put_counted_samples(struct json_out *j, const char *key, const char *are_key, struct counted_samples samples);
 /** Write the member "samples", and those that say what samples and values are unless they were counted and summed. */
 void merged_profile_put_samples(const struct merged_profile *m, bool is_after, struct json_out *j);
 

@@ -797,9 +797,9 @@ static enum status put_gate_answer(struct gate *g)
         json_out_int(&j, "from_ms", of[1]->from_unix_ns / 1000000);
         json_out_int(&j, "to_ms", of[1]->to_unix_ns / 1000000);
         json_out_int(&j, "total", g->sides[0].total);
-        put_counted_samples(&j, "", g->sides[0].samples);
+        put_counted_samples(&j, "samples", "samples_are", g->sides[0].samples);
         json_out_int(&j, "total_after", g->sides[1].total);
-        put_counted_samples(&j, "_after", g->sides[1].samples);
+        put_counted_samples(&j, "samples_after", "samples_after_are", g->sides[1].samples);
         type_plan_put_json(&g->plan, &j);
         json_out_str(&j, "compare", g->q->r.by_value ? "values" : "shares");
         json_out_str(&j, "cluster", g->cluster.names[0]);

@@ -356,7 +356,7 @@ static void put_services_json(const struct services *s, struct buf *ret)
                 json_out_str(&j, "aggregation", "average");
         json_out_int(&j, "named", s->named_total);
         json_out_int(&j, "total_before", base->total);
-        put_counted_samples(&j, "_before", base->samples);
+        put_counted_samples(&j, "samples_before", "samples_before_are", base->samples);
         type_plan_put_json(&s->l.plan, &j);
         json_out_array(&j, "rows");
         for (uint32_t i = 0; i < s->row_count && !work_meter_add(s->q->meter, s->trend.count, NULL); i++)
