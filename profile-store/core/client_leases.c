@@ -53,13 +53,14 @@ static enum status check_lease_count(struct profile_store *s, struct store_lease
         struct lease_count count = { .names = 0 };
         enum status st = storage_list(s->storage, FOLDER, "", count_lease, &count, err);
 
-        if (st || count.names <= LIMIT_SCRAPE_LEASES)
-                return st;
-        store_lease_remove(l, s->storage);
-        return error_set(err, ST_TOO_BIG,
-                         "there are %u leases of scrapers already; use the name of one of them, or remove those that "
-                         "nobody has from %s/" FOLDER,
-                         (unsigned)LIMIT_SCRAPE_LEASES, storage_root(s->storage));
+        if (!st && count.names > LIMIT_SCRAPE_LEASES)
+                st = error_set(err, ST_TOO_BIG,
+                               "there are %u leases of scrapers already; use the name of one of them, or remove those "
+                               "that nobody has from %s/" FOLDER,
+                               (unsigned)LIMIT_SCRAPE_LEASES, storage_root(s->storage));
+        if (st) /* if they could not be counted, too: the next request counts again */
+                store_lease_remove(l, s->storage);
+        return st;
 }
 
 /* ---- requests ---- */
@@ -75,14 +76,28 @@ static enum status take_client_lease(struct profile_store *s, const struct clien
         return !st && l->epoch == 1 ? check_lease_count(s, l, err) : st;
 }
 
+/*
+ * The epoch is what the client says: without a look at it, any number would be renewed as a new epoch, which skips
+ * those between and is not counted, and a holder of an epoch that was removed would seem to have the newest.
+ */
+static enum status check_client_lease(struct profile_store *s, const struct client_lease_request *r,
+                                      struct store_lease *l, struct error *err)
+{
+        enum status st = store_lease_check(l, s->storage, err);
+
+        if (!st)
+                st = store_lease_verify(l, s->storage, r->holder, err);
+        if (st || r->action == CLIENT_LEASE_CHECK)
+                return st;
+        return store_lease_renew(l, s->storage, r->action == CLIENT_LEASE_END ? "" : r->holder, err);
+}
+
 static enum status take_or_check(struct profile_store *s, const struct client_lease_request *r, struct store_lease *l,
                                  struct error *err)
 {
         if (!r->epoch)
                 return r->action == CLIENT_LEASE_END ? ST_OK : take_client_lease(s, r, l, err);
-        /* An ended lease is one without a holder. */
-        return store_lease_check(l, s->storage, r->action == CLIENT_LEASE_END ? "" : r->holder,
-                                 r->action != CLIENT_LEASE_CHECK, err);
+        return check_client_lease(s, r, l, err);
 }
 
 enum status profile_store_ask_client_lease(struct profile_store *s, const struct client_lease_request *r,

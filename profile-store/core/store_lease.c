@@ -161,21 +161,43 @@ enum status store_lease_take(struct store_lease *l, struct storage *storage, con
         return ST_OK;
 }
 
-enum status store_lease_check(struct store_lease *l, struct storage *storage, const char *node, bool renew,
-                              struct error *err)
+static enum status note_loss_of_lease(struct store_lease *l, struct error *err)
+{
+        l->epoch = 0;
+        l->holder[0] = 0;
+        l->age_ms = 0;
+        return error_set(err, ST_BUSY, "another node took the lease '%s'", l->name);
+}
+
+enum status store_lease_check(struct store_lease *l, struct storage *storage, struct error *err)
 {
         _cleanup_free_ char *next = make_epoch_key(l, l->epoch + 1);
         struct storage_info unused;
         enum status st = next ? storage_stat(storage, next, &unused, err) : error_no_memory(err);
 
         if (st == ST_NOT_FOUND)
-                return renew ? put_lease(l, storage, node, l->epoch, STORAGE_REPLACE, err) : ST_OK;
-        if (st)
-                return st;
-        l->epoch = 0;
-        l->holder[0] = 0;
-        l->age_ms = 0;
-        return error_set(err, ST_BUSY, "another node took the lease '%s'", l->name);
+                return ST_OK;
+        return st ? st : note_loss_of_lease(l, err);
+}
+
+enum status store_lease_verify(struct store_lease *l, struct storage *storage, const char *node, struct error *err)
+{
+        char holder[LEASE_HOLDER_BYTES];
+        enum status st = read_lease_holder(l, storage, l->epoch, holder, err);
+
+        return st || strcmp(holder, node) == 0 ? st : note_loss_of_lease(l, err);
+}
+
+enum status store_lease_renew(const struct store_lease *l, struct storage *storage, const char *node, struct error *err)
+{
+        return put_lease(l, storage, node, l->epoch, STORAGE_REPLACE, err);
+}
+
+static enum status keep_lease(struct store_lease *l, struct storage *storage, const char *node, struct error *err)
+{
+        enum status st = store_lease_check(l, storage, err);
+
+        return st ? st : store_lease_renew(l, storage, node, err);
 }
 
 enum status store_lease_hold(struct store_lease *l, struct storage *storage, const char *node, int64_t lease_ms,
@@ -189,8 +211,7 @@ enum status store_lease_hold(struct store_lease *l, struct storage *storage, con
                 return ST_OK;
         if (l->epoch && now - l->renewed_ns > lease_ms * 1000000)
                 l->epoch = 0; /* others may have taken and ended later ones meanwhile */
-        st = l->epoch ? store_lease_check(l, storage, node, true, err)
-                      : store_lease_take(l, storage, node, lease_ms, err);
+        st = l->epoch ? keep_lease(l, storage, node, err) : store_lease_take(l, storage, node, lease_ms, err);
         metric_add(&lost, was_held && st == ST_BUSY);
         if (st)
                 return st;

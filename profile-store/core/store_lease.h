@@ -42,16 +42,27 @@ enum status store_lease_hold(struct store_lease *l, struct storage *storage, con
                              struct error *err) MUST_CHECK;
 
 /**
- * The two requests of store_lease_hold(), for a caller that counts the time of the lease itself.
+ * The requests of store_lease_hold(), for a caller that counts the time of the lease itself.
  *
  * store_lease_take(): take it when no other has it. @param max_age_ms  of a lease that another has and does not renew;
- * INT64_MAX: take it only when it was ended. store_lease_check(): whether the caller still has it, which it had when
- * the call began if the result is ST_OK. @param renew  put it again.
+ * INT64_MAX: take it only when it was ended. store_lease_check(): whether the next epoch does not exist, so that the
+ * caller, if it has this one, had it when the call began.
  * @return as store_lease_hold().
  */
 enum status store_lease_take(struct store_lease *l, struct storage *storage, const char *node, int64_t max_age_ms,
                              struct error *err) MUST_CHECK;
-enum status store_lease_check(struct store_lease *l, struct storage *storage, const char *node, bool renew,
+enum status store_lease_check(struct store_lease *l, struct storage *storage, struct error *err) MUST_CHECK;
+
+/**
+ * Whether the epoch exists and is the node's, for an epoch that somebody else names. It is removed before the next one
+ * is, so when store_lease_check() before this call did not find the next one, that was never made.
+ * @return ST_OK; ST_BUSY: it was not made, was ended or removed, or is another one's.
+ */
+enum status store_lease_verify(struct store_lease *l, struct storage *storage, const char *node,
+                               struct error *err) MUST_CHECK;
+
+/** Put it again. @param node  "" to end it. */
+enum status store_lease_renew(const struct store_lease *l, struct storage *storage, const char *node,
                               struct error *err) MUST_CHECK;
 
 /**

@@ -125,6 +125,36 @@ START_TEST(holder_that_was_paused_learns_of_its_loss_after_many_others)
 }
 END_TEST
 
+/* All later epochs that the holder could ask for are removed. */
+START_TEST(holder_of_a_removed_epoch_has_lost_it)
+{
+        ck_assert_int_eq(ask("a", 0, CLIENT_LEASE_CHECK), 1);
+        ck_assert_int_eq(ask("a", 1, CLIENT_LEASE_END), 1);
+        for (int64_t epoch = 2; epoch <= LEASE_EPOCHS_KEPT + 2; epoch++)
+                ck_assert_int_eq(ask("b", 0, CLIENT_LEASE_CHECK), epoch);
+        ck_assert_int_eq(ask("a", 1, CLIENT_LEASE_CHECK), 0);
+        ck_assert_int_eq(ask("a", 1, CLIENT_LEASE_RENEW), 0);
+        ck_assert_int_eq(ask("b", LEASE_EPOCHS_KEPT + 2, CLIENT_LEASE_CHECK), LEASE_EPOCHS_KEPT + 2);
+}
+END_TEST
+
+START_TEST(epoch_that_was_never_made_is_not_made_by_a_request)
+{
+        const int64_t forged[] = { 2, INT64_MAX - 1 };
+
+        ck_assert_int_eq(ask("b", 1, CLIENT_LEASE_RENEW), 0);
+        ck_assert_int_eq(ask("b", 1, CLIENT_LEASE_END), 0);
+        ck_assert_int_eq(ask("a", 0, CLIENT_LEASE_CHECK), 1);
+        for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
+                ck_assert_int_eq(ask("b", forged[i], CLIENT_LEASE_CHECK), 0);
+                ck_assert_int_eq(ask("b", forged[i], CLIENT_LEASE_RENEW), 0);
+                ck_assert_int_eq(ask("b", forged[i], CLIENT_LEASE_END), 0);
+        }
+        ck_assert_int_eq(ask("b", 1, CLIENT_LEASE_END), 0); /* it is another one's */
+        ck_assert_int_eq(ask("a", 1, CLIENT_LEASE_RENEW), 1);
+}
+END_TEST
+
 START_TEST(number_of_names_is_limited)
 {
         struct client_lease_request r = { .holder = "a", .action = CLIENT_LEASE_CHECK };
@@ -167,5 +197,6 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("client leases", lease_has_one_holder, lease_that_nobody_renews_is_taken_by_who_asks_to,
                         only_a_renewal_lets_the_lease_last_anew, ended_lease_is_taken_at_once,
-                        holder_that_was_paused_learns_of_its_loss_after_many_others, number_of_names_is_limited,
-                        name_of_a_holder_is_checked)
+                        holder_that_was_paused_learns_of_its_loss_after_many_others,
+                        holder_of_a_removed_epoch_has_lost_it, epoch_that_was_never_made_is_not_made_by_a_request,
+                        number_of_names_is_limited, name_of_a_holder_is_checked)
