@@ -21,7 +21,7 @@
 #include "profile-store/profile_store.h"
 
 #define CLIENT_HOLDER_BYTES 96  /* including the NUL */
-#define CLIENT_LEASE_REQUESTS 2 /* at the same time: a store that hangs does not occupy more threads */
+#define CLIENT_LEASE_REQUESTS 2 /* at the same time, of a store: no tenant keeps the others from asking */
 
 struct client_lease_request {
         const char *name;   /* has the form of a tenant's name */

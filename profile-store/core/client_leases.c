@@ -65,8 +65,6 @@ static enum status check_lease_count(struct profile_store *s, struct store_lease
 
 /* ---- requests ---- */
 
-static atomic_uint requests; /* that are being answered, of all stores: they have one pool of threads */
-
 static enum status take_client_lease(struct profile_store *s, const struct client_lease_request *r,
                                      struct store_lease *l, struct error *err)
 {
@@ -113,12 +111,12 @@ enum status profile_store_ask_client_lease(struct profile_store *s, const struct
         if (st)
                 return st;
         snprintf(name, sizeof name, PREFIX "%s", r->name);
-        if (atomic_fetch_add(&requests, 1) >= CLIENT_LEASE_REQUESTS) {
-                atomic_fetch_sub(&requests, 1);
+        if (atomic_fetch_add(&s->client_lease_requests, 1) >= CLIENT_LEASE_REQUESTS) {
+                atomic_fetch_sub(&s->client_lease_requests, 1);
                 return error_set(err, ST_BUSY, "other requests about leases wait for the tables");
         }
         st = take_or_check(s, r, &l, &own);
-        atomic_fetch_sub(&requests, 1);
+        atomic_fetch_sub(&s->client_lease_requests, 1);
         is_other = st == ST_BUSY;
         if (st && !is_other) {
                 if (err)

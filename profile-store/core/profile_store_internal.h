@@ -87,6 +87,7 @@ struct profile_store {
         pthread_mutex_t lease_lock; /* a leaf lock */
         struct store_lease maintenance_lease, resymbolize_lease, fetch_lease;
         _Atomic int64_t next_fetch_look_ns; /* monotonic: another node has fetch_lease, not asked before */
+        atomic_uint client_lease_requests;  /* that are being answered */
 
         pthread_t thread;
         bool thread_runs;

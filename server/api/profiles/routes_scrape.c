@@ -52,11 +52,12 @@ static bool parse_lease_request(struct http_request *req, struct client_lease_re
 static enum status ask_store_for_lease(struct http_request *req, const struct client_lease_request *r,
                                        struct client_lease_state *ret, struct error *err)
 {
-        const bool has_left = !http_begin_wait(NULL);
-        enum status st = profile_store_ask_client_lease(get_request_tenant(req)->profiles, r, ret, err);
+        enum status st = http_begin_wait(err);
 
-        if (has_left)
-                http_end_wait();
+        if (st)
+                return st;
+        st = profile_store_ask_client_lease(get_request_tenant(req)->profiles, r, ret, err);
+        http_end_wait();
         return st;
 }
 

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/limits.h"
 #include "profile-store/client_leases.h"
+#include "profile-store/core/profile_store_internal.h"
 #include "profile-store/core/store_lease.h"
 #include "tests/support/store_fixture.h"
 
@@ -155,6 +156,22 @@ START_TEST(epoch_that_was_never_made_is_not_made_by_a_request)
 }
 END_TEST
 
+/* A count for all stores would let requests of one tenant keep others from asking. */
+START_TEST(requests_of_another_store_do_not_count)
+{
+        struct store_fixture other = { .options = { .flush_interval_ms = UINT64_MAX, .lease_ms = 60000 } };
+        const struct client_lease_request r = { .name = "web", .holder = "a", .action = CLIENT_LEASE_CHECK };
+        struct client_lease_state state;
+        struct error err;
+
+        store_fixture_begin(&other);
+        atomic_store(&other.store->client_lease_requests, CLIENT_LEASE_REQUESTS);
+        ck_assert_int_eq(profile_store_ask_client_lease(other.store, &r, &state, &err), ST_BUSY);
+        ck_assert_int_eq(ask("a", 0, CLIENT_LEASE_CHECK), 1);
+        store_fixture_end(&other);
+}
+END_TEST
+
 START_TEST(number_of_names_is_limited)
 {
         struct client_lease_request r = { .holder = "a", .action = CLIENT_LEASE_CHECK };
@@ -199,4 +216,4 @@ TEST_SUITE_WITH_FIXTURE("client leases", lease_has_one_holder, lease_that_nobody
                         only_a_renewal_lets_the_lease_last_anew, ended_lease_is_taken_at_once,
                         holder_that_was_paused_learns_of_its_loss_after_many_others,
                         holder_of_a_removed_epoch_has_lost_it, epoch_that_was_never_made_is_not_made_by_a_request,
-                        number_of_names_is_limited, name_of_a_holder_is_checked)
+                        requests_of_another_store_do_not_count, number_of_names_is_limited, name_of_a_holder_is_checked)
