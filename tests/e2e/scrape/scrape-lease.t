@@ -113,9 +113,7 @@ wait_answers 4
 wait_for "events of the second one to be stored" is_stored $((before + 2))
 check_once "a holder that has the lease again does not count from its old totals"
 
-# The store is away: nobody can take the lease, and what is scraped is stored afterwards.
-start_scraper 4 b fast
-wait_for "the fourth one to wait" waits 4
+# The store is away: what is scraped is stored afterwards. No other scraper is there, which could take the lease then.
 stall_store
 answered=$(target answered)
 wait_answers 4
@@ -123,6 +121,9 @@ resume_store
 has_event() { [ "$(events "map(.function) | index(\"e$1\") != null")" = true ]; }
 wait_for "what was scraped while the store was away to be stored" has_event $((answered + 3))
 check_once "what waits for the store counts once"
+
+start_scraper 4 b fast
+wait_for "the fourth one to wait" waits 4
 
 # The holder ends; the other one need not wait for the end of the lease.
 holder=2 other=4
