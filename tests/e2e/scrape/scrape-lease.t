@@ -64,7 +64,8 @@ waits() { [ "$(targets_of "$1" '.lease | "\(.held) \(.holder != null)"')" = "fal
 scraper_metric() { curl -sS --max-time 20 "$(scraper_url "$1")/metrics" | awk -v m="$2" '$1 == m { print $2 }'; }
 # events FILTER: of the stored functions, a list of objects with `function` and `flat`.
 events() {
-        "$cairn" top --server "$(url_of a)" --from now-1d --type events --limit 100000 --json 2>"$tmp/top.log" |
+        "$cairn" top --server "$(url_of "${reader:-a}")" --from now-1d --type events --limit 100000 --json \
+                2>"$tmp/top.log" |
                 jq -c "[.[] | select(.function | startswith(\"e\"))] | $1"
 }
 is_stored() { [ "$(events 'length')" -ge "$1" ]; }
@@ -82,16 +83,32 @@ is "$(targets_of 2 .lease.holder)" "$(targets_of 1 .lease.scraper)" "it knows wh
 held='cairn_scrape_lease_held{lease="shop"}'
 is "$(scraper_metric 1 "$held") $(scraper_metric 2 "$held")" "1 0" "metrics say which"
 
-# The first one is paused during a scrape, whose answer has what the second one counts meanwhile.
+# The first one is paused during a scrape, whose answer has what the second one counts meanwhile. It gets the answer
+# while its service is paused, so before it can learn that it has lost the lease.
 tell_target hold
 wait_for "a scrape that waits" is_holding
-kill -STOP "$(scraper_of 1)"
+scrapes_of() { targets_of "$1" '.profiles[0].scrapes'; }
+scrapes=$(scrapes_of 1)
+kill -STOP "$(scraper_of 1)" "$(pid_of a)"
+reader=b
 wait_for "the second scraper to have the lease" holds 2
 wait_answers 4
 wait_for "events of the second one to be stored" is_stored 2
 tell_target release
 kill -CONT "$(scraper_of 1)"
+has_scraped() { [ "$(scrapes_of 1)" -gt "$1" ]; }
+wait_for "the first one to have the answer" has_scraped "$scrapes"
+# A request about the lease without an answer takes ten times as long as a batch is filled: it would be on its way.
+failures=cairn_scrape_lease_failures_total
+failures_before=$(scraper_metric 1 $failures)
+has_failed() { [ "$(scraper_metric 1 $failures)" -ge $((failures_before + 2)) ]; }
+wait_for "two requests about the lease to fail" has_failed
+discarded=cairn_scrape_samples_discarded_total
+is "$(scraper_metric 1 $discarded)" 0 "it does not know yet"
+kill -CONT "$(pid_of a)"
+reader=a
 wait_for "the first one to learn that it has lost the lease" waits 1
+like "$(scraper_metric 1 $discarded)" '^[1-9]' "it has not sent what it got, and discards it"
 like "$(cat "$tmp/scrape-1.log")" "lease 'shop': .* so this scraper stops" "it logs that"
 wait_answers 2
 check_once "a holder that is paused during a scrape counts nothing that the next one counts"
