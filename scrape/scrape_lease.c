@@ -139,16 +139,18 @@ static void note_held(struct scrape_lease *l, const struct lease_answer *a, bool
 
 static void note_lease_answer(struct scrape_lease *l, const struct lease_answer *a, bool is_renewal, int64_t began_ns)
 {
+        bool is_lost = l->epoch && l->epoch != a->epoch; /* without the lease, the answer has no epoch */
+
         if (l->has_failed)
                 log_info("scrape", "lease '%s': the service answers again", l->o.name);
         l->has_failed = false;
         l->lease_ms = a->lease_ms;
         l->is_expired = a->is_expired;
+        if (is_lost)
+                note_loss(l, a);
         if (a->is_held)
                 note_held(l, a, is_renewal, began_ns);
-        else if (l->epoch)
-                note_loss(l, a);
-        else if (strcmp(l->state.holder, a->holder) != 0)
+        else if (!is_lost && strcmp(l->state.holder, a->holder) != 0)
                 log_info("scrape", "lease '%s': %s has it, this scraper waits", l->o.name,
                          *a->holder ? a->holder : "another scraper");
         publish_lease_state(l, a->holder, "");
