@@ -294,8 +294,11 @@ bool dwarf_context_may_have_code(const struct dwarf_context *x)
 bool dwarf_context_may_have_functions(struct dwarf_context *x)
 {
         size_t bytes;
-        bool found = dwarf_abbrevs_may_have_functions(&x->file->sections, x->unit->abbrev_offset, &bytes);
+        bool found;
 
+        if (!dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, 1)) /* many units may have one large table */
+                return true;
+        found = dwarf_abbrevs_may_have_functions(&x->file->sections, x->unit->abbrev_offset, &bytes);
         return !dwarf_object_spend(x->object, DWARF_BUDGET_ABBREV, bytes) || found;
 }
 

@@ -47,7 +47,8 @@ typedef uint64_t dwarf_ref;
 
 /** Whether the unit can have code of its own: no type unit, and a partial unit only if its DIE has addresses. */
 bool dwarf_context_may_have_code(const struct dwarf_context *x);
-/** Whether DIEs below the unit's may be functions with addresses, by its abbreviations. */
+/** Whether DIEs below the unit's may be functions with addresses, by its abbreviations; true once their budget is
+ * spent. */
 bool dwarf_context_may_have_functions(struct dwarf_context *x);
 
 /**

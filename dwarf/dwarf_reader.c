@@ -217,7 +217,7 @@ void dwarf_address_filter_mark_names(const struct dwarf_code *code, bool *marks)
 
 /*
  * A function counts only at addresses that the DIE of its unit gives, or where the unit has a line row: the units for
- * a few addresses are chosen by these (symbolizer/sources/dwarf_extract.c), so the complete table must not have more.
+ * a few addresses are chosen by these (symbolizer/sources/dwarf_selection.c), so the complete table must not have more.
  * Only functions of damaged files have other addresses.
  */
 
