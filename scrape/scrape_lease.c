@@ -30,6 +30,7 @@ struct scrape_lease {
         struct scrape_lease_state state;
         /* of the thread */
         uint64_t epoch; /* 0: not held */
+        uint64_t terms; /* in which this scraper had the lease; epochs may begin anew when their objects are removed */
         uint64_t lease_ms;
         int64_t renewed_ns; /* monotonic, before the request */
         bool is_expired;    /* the last answer was that nobody renews it */
@@ -109,7 +110,7 @@ static void note_lease_failure(struct scrape_lease *l, const struct lease_answer
         l->has_failed = true;
         l->is_expired = false;
         if (l->epoch && a->is_away)
-                scraper_permit(l->o.scraper, l->epoch, began_ns + get_lease_ns(l));
+                scraper_permit(l->o.scraper, l->terms, began_ns + get_lease_ns(l));
         publish_lease_state(l, "", err->text);
 }
 
@@ -128,12 +129,13 @@ static void note_held(struct scrape_lease *l, const struct lease_answer *a, bool
         if (!l->epoch) {
                 log_info("scrape", "lease '%s': this scraper has it (epoch %" PRIu64 ") and scrapes", l->o.name,
                          a->epoch);
+                l->terms++;
                 is_renewal = true;
         }
         l->epoch = a->epoch;
         if (is_renewal)
                 l->renewed_ns = began_ns;
-        scraper_permit(l->o.scraper, l->epoch, l->renewed_ns + get_lease_ns(l));
+        scraper_permit(l->o.scraper, l->terms, l->renewed_ns + get_lease_ns(l));
         scraper_confirm(l->o.scraper, began_ns);
 }
 
@@ -145,7 +147,8 @@ static void note_lease_answer(struct scrape_lease *l, const struct lease_answer 
                 log_info("scrape", "lease '%s': the service answers again", l->o.name);
         l->has_failed = false;
         l->lease_ms = a->lease_ms;
-        l->is_expired = a->is_expired;
+        /* What delayed this answer may have delayed the holder's renewal. */
+        l->is_expired = a->is_expired && monotonic_ns() - began_ns < get_lease_ns(l) / RENEWALS;
         if (is_lost)
                 note_loss(l, a);
         if (a->is_held)

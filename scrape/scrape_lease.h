@@ -13,11 +13,11 @@
  * lost is discarded, and cumulative counters begin anew.
  *
  * Clocks only decide how long targets are scraped twice or not at all: without an answer the holder ends at the end of
- * the lease by its own monotonic clock. While it is answered that the service or its tables are away (503), it goes on,
- * since nobody can take the lease; what it gets is held in memory.
+ * the lease by its own monotonic clock. While it is answered that the service or its tables are away or busy (503), it
+ * goes on, since others are probably answered the same and cannot take the lease; what it gets is held in memory.
  *
- * Another scraper takes a lease that nobody renews once it has seen that twice, so that after an absence of the service
- * the holder, which asks more often, keeps it.
+ * Another scraper takes a lease that nobody renews once two timely answers have said so, so that after an absence of
+ * the service the holder, which asks more often, keeps it.
  *
  * Threads: any; the lease's own thread logs.
  * Source: docs/formats/scrape-lease.md.

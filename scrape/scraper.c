@@ -677,19 +677,32 @@ void scraper_destroy(struct scraper *s)
 
 /* ---- the lease ---- */
 
-/* Turns that passed while scrapes were not permitted are skipped. Caller holds s->lock. */
+static void skip_passed_turns(struct scrape_loop *l, int64_t now)
+{
+        int64_t interval = interval_ns(l);
+
+        if (l->due.due_ns < now)
+                l->due.due_ns += (now - l->due.due_ns) / interval * interval;
+}
+
+/*
+ * Turns that passed while scrapes were not permitted are skipped; a loop that was ready before has the last of them
+ * now. Caller holds s->lock.
+ */
 static void skip_turns(struct scraper *s)
 {
         int64_t now = monotonic_ns();
 
         for (size_t i = 0; i < s->heap.count; i++) {
                 struct scrape_loop *l = get_heap_loop(s, i);
-                int64_t interval = interval_ns(l);
 
+                skip_passed_turns(l, now);
                 if (l->due.due_ns < now)
-                        l->due.due_ns += ((now - l->due.due_ns) / interval + 1) * interval;
+                        l->due.due_ns += interval_ns(l);
         }
         due_heap_order(&s->heap);
+        for (struct scrape_loop *l = s->ready; l; l = l->next_ready)
+                skip_passed_turns(l, now);
 }
 
 void scraper_permit(struct scraper *s, uint64_t term, int64_t until_ns)
