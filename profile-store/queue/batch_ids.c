@@ -288,7 +288,7 @@ enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, si
         st = append_entries_to_file(ids, g, &entries, err);
         if (st)
                 return st;
-        ids->unwritten.size = 0;
+        buf_clear(&ids->unwritten);
         return insert_entries(ids, g, &entries, unwritten, now_unix_s, err);
 }
 
@@ -312,7 +312,7 @@ enum status batch_ids_add_or_keep(struct batch_ids *ids, const struct hash128 *i
 
         if (st == ST_OS && (why.os_errno == ENOSPC || why.os_errno == EDQUOT)) {
                 if (!ids->unwritten.size)
-                        log_warn("store", "%s; ids of flushed batches are in memory until then", why.text);
+                        log_warn("store", "%s; the ids of flushed batches are only in memory until then", why.text);
                 return keep_entries(ids, items, count, now_unix_s, err);
         }
         if (st && err)

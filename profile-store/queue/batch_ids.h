@@ -29,8 +29,10 @@ bool batch_ids_contain(struct batch_ids *ids, const struct hash128 *id);
 enum status batch_ids_add(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
                           struct error *err) MUST_CHECK;
 
-/** The same, but if the disk is full, keep the ids in memory: the next successful addition, also of no ids, writes
- * them. */
+/**
+ * As batch_ids_add(), but on a full disk keep the ids in memory. The next addition that succeeds, also one of no ids,
+ * writes them.
+ */
 enum status batch_ids_add_or_keep(struct batch_ids *ids, const struct hash128 *items, size_t count, int64_t now_unix_s,
                                   struct error *err) MUST_CHECK;
 /** Whether none is in memory only; for the thread that adds. */
