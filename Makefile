@@ -228,6 +228,11 @@ $(O)/tests/oracle/die_facts: $(O)/tests/oracle/die_facts.o
 	$(if $(Q),@echo "  LINK   $@")
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -ldw -lelf
 
+# Functions of BPF programs, on a process that is stepped.
+$(O)/tests/e2e/agent/java-steps: $(O)/tests/e2e/agent/java-steps.o $(ALL_LIBS)
+	$(if $(Q),@echo "  LINK   $@")
+	$(Q)$(link_test)
+
 # check-kernels runs this in each kernel.
 $(O)/tests/kernels/bpf_facts: $(O)/tests/kernels/bpf_facts.o
 	$(if $(Q),@echo "  LINK   $@")
@@ -256,7 +261,7 @@ $(O)/tests/ratchet/ratchet: $(patsubst %.c,$(O)/%.o,$(wildcard tests/ratchet/*.c
 # Confinement forbids system calls that a sanitizer needs, so the test of confinement is also run without one; instructions
 # are counted without one. The build
 # with clang is only for its warnings, which need no optimisation.
-PLAIN_TESTS := tests/unit/sandbox/test_confined tests/ratchet/ratchet
+PLAIN_TESTS := tests/unit/sandbox/test_confined tests/ratchet/ratchet tests/e2e/agent/java-steps
 
 JOBS ?= $(shell nproc)
 TESTS ?=

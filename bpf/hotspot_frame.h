@@ -7,7 +7,7 @@
  * HOTSPOT_READ(to, size, addr), nonzero on failure, and HOTSPOT_FUNCTION, the qualifiers of these functions: the
  * verifier checks a global function once, and not for each frame of a stack.
  */
-#include "bpf/hotspot_walk.h"
+#include "bpf/hotspot_step.h"
 
 /* The block that contains the pc, from the map of its heap. 0: none. */
 HOTSPOT_FUNCTION __u64 hotspot_find_block(const struct hotspot_heap *h, __u64 pc)
@@ -47,58 +47,6 @@ HOTSPOT_FUNCTION int hotspot_find_blob(struct hotspot_walk *w)
         return !HOTSPOT_READ(w->bytes, HOTSPOT_BLOB_BYTES, w->blob);
 }
 
-/* Make the frame's caller current: cfa is its stack pointer, and the return address is below. */
-HOTSPOT_FUNCTION int hotspot_step_to(struct hotspot_walk *w, __u64 cfa, __u64 fp)
-{
-        __u64 pc;
-
-        if (!w || cfa <= w->sp || cfa - w->sp > HOTSPOT_FRAME_MAX || HOTSPOT_READ(&pc, sizeof pc, cfa - 8))
-                return HOTSPOT_LOST;
-        w->pc = pc;
-        w->sp = cfa;
-        w->fp = fp;
-        return HOTSPOT_STEPPED;
-}
-
-/* The same, when the frame pointer was saved below the return address. */
-HOTSPOT_FUNCTION int hotspot_step_over(struct hotspot_walk *w, __u64 cfa)
-{
-        if (!w || cfa <= w->sp || cfa - w->sp > HOTSPOT_FRAME_MAX ||
-            HOTSPOT_READ(w->slots, 2 * sizeof *w->slots, cfa - 16))
-                return HOTSPOT_LOST;
-        w->fp = w->slots[0];
-        w->pc = w->slots[1];
-        w->sp = cfa;
-        return HOTSPOT_STEPPED;
-}
-
-/*
- * Whether the pc is in the entry of this Method. The register has other methods as well: in the code that calls through
- * an interface it is the abstract one, until the one to call is found.
- */
-HOTSPOT_FUNCTION int hotspot_is_entering(const struct hotspot_walk *w, __u64 method)
-{
-        __u64 entry;
-
-        return w && method && !(method & 7) && !HOTSPOT_READ(&entry, sizeof entry, method + w->process.method_entry) &&
-               hotspot_is_interpreter(w, entry) && w->pc - entry < HOTSPOT_ENTRY_BYTES;
-}
-
-/*
- * A method that is called or has just released its frame in the interpreter: the return address is at the top. Until
- * the pc is in the entry of the method the frame is the interpreter's own.
- */
-HOTSPOT_FUNCTION int hotspot_read_entered(struct hotspot_walk *w)
-{
-        if (!w || HOTSPOT_READ(w->slots, sizeof *w->slots, w->sp) || !hotspot_is_code(w, w->slots[0]))
-                return HOTSPOT_NO_FRAME;
-        if (hotspot_is_entering(w, w->method)) {
-                w->words[0] = sample_frame_pack(SAMPLE_FRAME_HOTSPOT, w->method);
-                w->words[1] = HOTSPOT_INTERPRETED;
-        }
-        return hotspot_step_to(w, w->sp + 8, w->fp);
-}
-
 /*
  * A frame of the interpreter. Its words are 8 below the frame pointer, that, and the return address. The caller's stack
  * pointer is above it, or, after a call through a method handle, at the return address, since that dropped an argument.
@@ -106,16 +54,21 @@ HOTSPOT_FUNCTION int hotspot_read_entered(struct hotspot_walk *w)
 HOTSPOT_FUNCTION int hotspot_read_interpreted(struct hotspot_walk *w)
 {
         __u64 method, sender_sp, bytecode, code;
-        int entered;
+        int step = HOTSPOT_NO_FRAME;
+        __u16 code_bytes = 0;
 
         if (!w)
                 return HOTSPOT_LOST;
-        if (w->is_leaf) {
-                entered = hotspot_read_entered(w);
-                if (entered != HOTSPOT_NO_FRAME)
-                        return entered;
+        if (w->is_leaf && hotspot_is_entering(w, w->rbx)) {
+                w->words[0] = sample_frame_pack(SAMPLE_FRAME_HOTSPOT, w->rbx);
+                w->words[1] = HOTSPOT_INTERPRETED;
+                step = hotspot_step_from_entry(w);
+        } else if (w->is_leaf) {
+                step = hotspot_step_from_exit(w);
         }
-        if (w->fp < w->sp || w->fp - w->sp > HOTSPOT_FRAME_MAX ||
+        if (step != HOTSPOT_NO_FRAME)
+                return step;
+        if (w->fp - w->sp > HOTSPOT_FRAME_MAX || (w->is_leaf && w->fp - w->sp < w->process.frame_bytecode * 8ull) ||
             HOTSPOT_READ(w->slots, HOTSPOT_SLOTS * sizeof *w->slots, w->fp - 64))
                 return HOTSPOT_LOST;
         method = w->slots[5];
@@ -124,8 +77,10 @@ HOTSPOT_FUNCTION int hotspot_read_interpreted(struct hotspot_walk *w)
         if (sender_sp < w->fp + 8 || sender_sp - w->fp > HOTSPOT_FRAME_MAX || !method || (method & 7) ||
             HOTSPOT_READ(&code, sizeof code, method + w->process.method_const) || !code)
                 return HOTSPOT_LOST;
-        if (w->is_leaf && bytecode && w->bytecode - code < HOTSPOT_CODE_MAX) /* the slot is of the last call */
-                bytecode = w->bytecode;
+        if (w->is_leaf && bytecode &&
+            !HOTSPOT_READ(&code_bytes, sizeof code_bytes, code + w->process.const_code_bytes) &&
+            w->r13 - code - w->process.const_bytes < code_bytes) /* the slot is of the last call */
+                bytecode = w->r13;
         if (bytecode && bytecode - code >= HOTSPOT_CODE_MAX) /* 0: a native method */
                 return HOTSPOT_LOST;
         w->words[0] = sample_frame_pack(SAMPLE_FRAME_HOTSPOT, method);
@@ -144,9 +99,17 @@ HOTSPOT_FUNCTION int hotspot_read_interpreted(struct hotspot_walk *w)
 HOTSPOT_FUNCTION int hotspot_read_stub(struct hotspot_walk *w)
 {
         __u64 at;
+        int step;
 
         if (!w)
                 return HOTSPOT_LOST;
+        if (w->is_leaf) {
+                step = hotspot_step_from_adapter(w);
+                if (step == HOTSPOT_NO_FRAME)
+                        step = hotspot_step_from_handler(w);
+                if (step != HOTSPOT_NO_FRAME)
+                        return step;
+        }
         if (w->is_leaf && !HOTSPOT_READ(w->slots, sizeof w->slots, w->sp)) {
                 for (int i = 0; i < HOTSPOT_STUB_SLOTS; i++) {
                         at = w->sp + i * sizeof at;
@@ -159,79 +122,6 @@ HOTSPOT_FUNCTION int hotspot_read_stub(struct hotspot_walk *w)
         if (w->fp < w->sp || hotspot_step_over(w, w->fp + 16) == HOTSPOT_LOST)
                 return HOTSPOT_LOST;
         return w->pc == ~0ull ? hotspot_step_to(w, w->sp + 8, w->fp) : HOTSPOT_STEPPED;
-}
-
-/* Whether `sub rsp, n` ends within the code before the pc: the frame is set up. */
-HOTSPOT_FUNCTION int hotspot_has_subtracted(const struct hotspot_walk *w)
-{
-        if (!w)
-                return 0;
-        for (int i = 0; i <= HOTSPOT_CODE_BEFORE - 4; i++) {
-                if (w->code[i] != 0x48 || w->code[i + 2] != 0xec)
-                        continue;
-                if (w->code[i + 1] == 0x83 || (w->code[i + 1] == 0x81 && i <= HOTSPOT_CODE_BEFORE - 7))
-                        return 1;
-        }
-        return 0;
-}
-
-/* Whether the code has `add rsp, n; pop rbp`, the latter at this index, a constant. */
-static inline __attribute__((always_inline)) int hotspot_is_release(const struct hotspot_walk *w, __u32 pop)
-{
-        if (w->code[pop] != 0x5d)
-                return 0;
-        return (w->code[pop - 4] == 0x48 && w->code[pop - 3] == 0x83 && w->code[pop - 2] == 0xc4) ||
-               (w->code[pop - 7] == 0x48 && w->code[pop - 6] == 0x81 && w->code[pop - 5] == 0xc4);
-}
-
-/*
- * Bytes of the frame that are left at the pc in an epilogue: `add rsp, n; pop rbp`, perhaps a check for a safepoint of
- * two instructions, the first one of 4 or 7 bytes, and `ret`. 0: the pc is not in one.
- */
-HOTSPOT_FUNCTION int hotspot_find_epilogue(const struct hotspot_walk *w)
-{
-        if (!w)
-                return 0;
-        if (w->code[HOTSPOT_CODE_BEFORE] == 0xc3 || hotspot_is_release(w, HOTSPOT_CODE_BEFORE - 1))
-                return 8;
-        if (hotspot_is_release(w, HOTSPOT_CODE_BEFORE))
-                return 16;
-        if (w->code[HOTSPOT_CODE_BEFORE] != 0x0f && w->code[HOTSPOT_CODE_BEFORE] != 0x41) /* ja, test [r10], eax */
-                return 0;
-        return hotspot_is_release(w, HOTSPOT_CODE_BEFORE - 5) || hotspot_is_release(w, HOTSPOT_CODE_BEFORE - 8) ? 8 : 0;
-}
-
-/* Whether a frame was set up, but `mov [rsp + n], rbp` has not saved the frame pointer yet. */
-HOTSPOT_FUNCTION int hotspot_saves_pointer(const struct hotspot_walk *w)
-{
-        return w && w->code[HOTSPOT_CODE_BEFORE] == 0x48 && w->code[HOTSPOT_CODE_BEFORE + 1] == 0x89 &&
-               w->code[HOTSPOT_CODE_BEFORE + 2] == 0x6c && w->code[HOTSPOT_CODE_BEFORE + 3] == 0x24;
-}
-
-/* Bytes of the frame that are on the stack at an interrupted pc, of a whole frame of that many. */
-HOTSPOT_FUNCTION __u64 hotspot_measure_leaf(struct hotspot_walk *w, __u64 bytes, __u64 code)
-{
-        __u32 complete;
-        __u64 released;
-
-        if (!w)
-                return bytes;
-        complete = w->process.frame_complete_is_short
-                           ? (__u32)(__s16)hotspot_get_short(w, w->process.blob_frame_complete)
-                           : hotspot_get_int(w, w->process.blob_frame_complete);
-        if (HOTSPOT_READ(w->code, HOTSPOT_CODE_WINDOW, w->pc - HOTSPOT_CODE_BEFORE))
-                return bytes;
-        if (w->pc - code < complete && (__s32)complete > 0) {
-                if (w->pc - code >= 4 && hotspot_has_subtracted(w))
-                        return bytes;
-                return w->pc > code && (w->code[HOTSPOT_CODE_BEFORE - 1] == 0x55 ||
-                                        (w->code[HOTSPOT_CODE_BEFORE - 4] == 0x55 &&
-                                         w->code[HOTSPOT_CODE_BEFORE - 3] == 0x48))
-                               ? 16
-                               : 8;
-        }
-        released = hotspot_find_epilogue(w);
-        return released ? released : bytes;
 }
 
 /* The address at which a deoptimized frame would have continued, if it has that of the handler. */
@@ -284,6 +174,8 @@ HOTSPOT_FUNCTION int hotspot_read_compiled(struct hotspot_walk *w)
         w->words[0] = sample_frame_pack(SAMPLE_FRAME_HOTSPOT, w->blob);
         w->words[1] = (__u64)(compilation & 0x7fffffff) << 32 | ((code - w->blob) & (HOTSPOT_CODE_EXACT - 1)) |
                       (w->is_leaf ? HOTSPOT_CODE_EXACT : 0);
+        if (w->is_leaf && HOTSPOT_READ(w->code, HOTSPOT_CODE_WINDOW, w->pc - HOTSPOT_CODE_BEFORE))
+                __builtin_memset(w->code, 0, sizeof w->code);
         if (hotspot_is_interpreter(w, w->pc))
                 return hotspot_read_interpreted(w);
         if (!words || words > HOTSPOT_FRAME_MAX / 8)
@@ -292,6 +184,8 @@ HOTSPOT_FUNCTION int hotspot_read_compiled(struct hotspot_walk *w)
         code = w->process.code_is_pointer ? hotspot_get_word(w, w->process.blob_code)
                                           : w->blob + hotspot_get_int(w, w->process.blob_code);
         if (w->is_leaf) {
+                if (hotspot_step_from_handler(w) == HOTSPOT_STEPPED)
+                        return HOTSPOT_STEPPED;
                 bytes = hotspot_measure_leaf(w, bytes, code);
                 if (bytes == 8 || hotspot_saves_pointer(w))
                         return hotspot_step_to(w, w->sp + bytes, w->fp);

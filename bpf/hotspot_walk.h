@@ -17,6 +17,9 @@
  * run on the frame of their caller, or push a few words.
  * - Compiled code that was interrupted before its frame was set up, or after it was released, is recognized by the
  *   instructions before and at the pc: `push rbp; sub rsp, n` and `add rsp, n; pop rbp`.
+ * - While a method of the interpreter is entered, and in adapters between compiled and interpreted code, the return
+ * address is in a register (rax) for some instructions, and the caller's stack pointer in another (r13). When an
+ * interpreted method returns, they are in r13 and rbx.
  * - A method that was deoptimized while it was calling has the address of its deoptimization handler in place of the
  *   return address, which is then in a slot of the frame.
  *
@@ -60,7 +63,8 @@ struct hotspot_process {
         __u8 deopt_is_pointer;        /* likewise */
         __u8 frame_complete_is_short; /* 2 bytes, else 4 */
         __u8 frame_bytecode;          /* words between the address of the bytecode and the frame pointer: 7 or 8 */
-        __u16 reserved;
+        __u8 const_bytes;             /* of a ConstMethod; the bytecode follows */
+        __u8 const_code_bytes;        /* in a ConstMethod, 2 bytes: the size of the bytecode */
 };
 _Static_assert(sizeof(struct hotspot_process) == 144, "no padding");
 
@@ -82,7 +86,7 @@ _Static_assert(sizeof(struct hotspot_process) == 144, "no padding");
 #define HOTSPOT_SLOTS 10               /* words of an interpreted frame that are read: 8 below the frame pointer */
 #define HOTSPOT_STUB_SLOTS 16          /* words of a stub's frame that are searched for a return address */
 #define HOTSPOT_CODE_BEFORE 24         /* bytes of code that are read to recognize prologues and epilogues */
-#define HOTSPOT_CODE_WINDOW (HOTSPOT_CODE_BEFORE + 8)
+#define HOTSPOT_CODE_WINDOW (HOTSPOT_CODE_BEFORE + 16)
 
 enum hotspot_step {
         HOTSPOT_NO_FRAME, /* the pc is not in the code cache: nothing changed */
@@ -93,9 +97,8 @@ enum hotspot_step {
 struct hotspot_walk {
         struct hotspot_process process;
         __u64 pc, sp, fp;
-        __u64 bytecode; /* r13, of an interrupted frame */
-        __u64 method;   /* rbx, likewise */
-        __u32 is_leaf;  /* interrupted at pc */
+        __u64 rax, rbx, rdx, r13; /* of an interrupted frame */
+        __u32 is_leaf;            /* interrupted at pc */
         __u32 reserved;
         __u64 words[HOTSPOT_WORDS];
         __u64 blob; /* that contains pc */

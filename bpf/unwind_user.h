@@ -530,8 +530,10 @@ __noinline int hotspot_place_frame(struct unwind_walk *w)
         w->hotspot.sp = w->regs.sp;
         w->hotspot.fp = w->regs.fp;
         w->hotspot.is_leaf = !w->regs.pc_is_return;
-        w->hotspot.method = w->regs.scratch[3];
-        w->hotspot.bytecode = w->regs.scratch[13];
+        w->hotspot.rax = w->regs.scratch[0];
+        w->hotspot.rdx = w->regs.scratch[1];
+        w->hotspot.rbx = w->regs.scratch[3];
+        w->hotspot.r13 = w->regs.scratch[13];
         step = hotspot_read_frame(&w->hotspot);
         if (step == HOTSPOT_NO_FRAME)
                 return step;

@@ -318,6 +318,8 @@ static void fill_process(const struct tables *t, struct hotspot_process *p)
         p->blob_compilation = t->fields[COMPILATION].offset;
         p->method_entry = t->fields[METHOD_ENTRY].offset;
         p->method_const = t->fields[METHOD_CONST].offset;
+        p->const_bytes = (uint8_t)t->sizes[SIZE_CONST_METHOD];
+        p->const_code_bytes = (uint8_t)t->fields[CONST_CODE_BYTES].offset;
         p->frame_bytecode = t->fields[HEAPS].size ? 8 : 7;
 }
 
@@ -386,10 +388,11 @@ static bool has_all_fields(const struct tables *t, const struct hotspot_layout *
                (o->scopes_address.size || o->scopes.size) && (o->metadata.size || o->blob_mutable.size) &&
                (o->immutable.size || o->pcs_end.size) && o->pc_desc_bytes == 16 &&
                o->blob_bytes <= LIMIT_HOTSPOT_BLOB && o->blob_bytes >= 64 &&
-               o->const_bytes <= LIMIT_HOTSPOT_CONST_METHOD && o->const_bytes >= 32 &&
-               t->sizes[SIZE_HEAP_BLOCK] <= 64 && p->blob_frame_size <= HOTSPOT_BLOB_BYTES - 8 &&
-               p->blob_frame_complete <= HOTSPOT_BLOB_BYTES - 8 && p->blob_code <= HOTSPOT_BLOB_BYTES - 8 &&
-               p->blob_deopt <= HOTSPOT_BLOB_BYTES - 8 && t->sizes[SIZE_CONSTANT_POOL] <= 256;
+               o->const_bytes <= LIMIT_HOTSPOT_CONST_METHOD && o->const_bytes >= 32 && o->const_code_bytes.size == 2 &&
+               o->const_code_bytes.offset <= o->const_bytes - 2 && t->sizes[SIZE_HEAP_BLOCK] <= 64 &&
+               p->blob_frame_size <= HOTSPOT_BLOB_BYTES - 8 && p->blob_frame_complete <= HOTSPOT_BLOB_BYTES - 8 &&
+               p->blob_code <= HOTSPOT_BLOB_BYTES - 8 && p->blob_deopt <= HOTSPOT_BLOB_BYTES - 8 &&
+               t->sizes[SIZE_CONSTANT_POOL] <= 256;
 }
 
 /* The version of Java; 0: unknown. JDK 8 states that of HotSpot instead, and has one heap. */
@@ -439,8 +442,8 @@ enum hotspot_attach hotspot_layout_find(const struct process_memory *m, const st
                 return refuse_hotspot(refusal_ret, REFUSAL_BUILD, "its tables for debuggers lack fields");
         if (!find_heaps(&t, &found.process) || !find_interpreter(&t, &found.process))
                 return HOTSPOT_STARTING;
-        found.objects.interpreter = found.process.interpreter;
-        found.objects.interpreter_bytes = found.process.interpreter_bytes;
+        found.objects.code = found.process.code;
+        found.objects.code_bytes = found.process.code_bytes;
         *ret = found;
         return HOTSPOT_ATTACHED;
 }

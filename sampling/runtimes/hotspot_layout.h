@@ -46,9 +46,9 @@ struct hotspot_objects {
         struct hotspot_slot pcs;
         struct hotspot_slot pcs_end; /* 0: the scopes follow */
         struct hotspot_slot metadata;
-        uint64_t interpreter; /* address of its code */
-        uint32_t interpreter_bytes;
-        struct hotspot_slot method_entry; /* the address of its code in the interpreter */
+        uint64_t code; /* of all heaps of the code cache */
+        uint32_t code_bytes;
+        struct hotspot_slot method_entry; /* the address of its code for the interpreter */
         struct hotspot_slot method_const;
         struct hotspot_slot const_constants, const_flags, const_code_bytes, const_name, const_words;
         uint16_t const_bytes; /* of a ConstMethod; the bytecode follows */

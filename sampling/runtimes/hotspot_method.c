@@ -58,7 +58,7 @@ static bool read_method_head(const struct process_memory *m, const struct hotspo
             !read_object_field(m, h.class, o->class_constants, &constants))
                 return false;
         if (constants != h.key.constants &&
-            (!read_object_field(m, address, o->method_entry, &entry) || entry - o->interpreter >= o->interpreter_bytes))
+            (!read_object_field(m, address, o->method_entry, &entry) || entry - o->code >= o->code_bytes))
                 return false;
         *ret = h;
         return true;

@@ -24,8 +24,8 @@ static struct fake_memory memory;
 /* Small objects, of which an input may have many. */
 static const struct hotspot_objects layouts[] = {
         { .version = 17,
-          .interpreter = FAKE_MEMORY_START,
-          .interpreter_bytes = 64,
+          .code = FAKE_MEMORY_START,
+          .code_bytes = 64,
           .blob_bytes = 128,
           .pc_desc_bytes = 16,
           .blob_name = { 0, 8 },
@@ -134,9 +134,11 @@ static void find_layout(const uint64_t *head, struct hotspot_layout *ret)
 /* Unwind a stack in a code cache that is all of the memory. */
 static void walk_frames(struct hotspot_name_cache *names, const struct hotspot_objects *o, const uint64_t *head)
 {
-        struct hotspot_walk w = { .pc = head[0], .sp = head[1], .fp = head[2], .method = head[3], .is_leaf = 1 };
+        struct hotspot_walk w = { .pc = head[0], .sp = head[1], .fp = head[2], .rbx = head[3], .is_leaf = 1 };
 
-        w.bytecode = head[3] >> 8;
+        w.r13 = head[3] >> 8;
+        w.rax = head[2] >> 8;
+        w.rdx = head[1] >> 8;
         w.process = (struct hotspot_process){
                 .heaps = { { FAKE_MEMORY_START, FAKE_MEMORY_START + 32, 1 << 16, 6 } },
                 .code = FAKE_MEMORY_START,
@@ -154,6 +156,8 @@ static void walk_frames(struct hotspot_name_cache *names, const struct hotspot_o
                 .blob_compilation = o->compilation.offset,
                 .method_const = 8,
                 .frame_bytecode = o->version > 8 ? 8 : 7,
+                .const_bytes = 32,
+                .const_code_bytes = 12,
         };
         for (int i = 0; i < 64; i++) {
                 uint64_t sp = w.sp;
@@ -166,7 +170,7 @@ static void walk_frames(struct hotspot_name_cache *names, const struct hotspot_o
                 name_frame(names, o, FRAMES, (const uint64_t[]){ w.words[0], w.words[1] });
                 if (step == HOTSPOT_LOST)
                         return;
-                if (w.sp <= sp)
+                if (w.sp < sp || (w.sp == sp && !w.is_leaf)) /* of an interrupted frame nothing may be on the stack */
                         __builtin_trap();
                 w.is_leaf = 0;
         }

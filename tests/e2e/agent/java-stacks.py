@@ -3,6 +3,7 @@
 """Checks the stacks of the program of agent-java.t in an OTLP profiles request.
 
     java-stacks.py REQUEST SOURCE
+    java-stacks.py --steps STACKS SOURCE    the same for what java-steps.c prints
 
 SOURCE has a comment `// = METHOD` in the line where a method begins, `// end METHOD` where it ends, and
 `// -> METHOD METHOD...` in each line that calls methods of this file. A stack is right if each method is called in a line
@@ -62,6 +63,27 @@ def find_fault(stack, ranges, calls):
     return None
 
 
+def judge_steps(stacks, path):
+    ranges, calls = read_source(path)
+    count = dict.fromkeys(("steps", "wrong", "cut", "unreadable"), 0)
+    with open(stacks, encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    for times, text in (line.split("\t") for line in lines):
+        frames_of_stack = [frame.split("|") for frame in text.split() if "|" in frame]
+        stack = [(None, 0) if name.startswith("[java") else (name, int(line)) for name, file, line in frames_of_stack
+                 if file == os.path.basename(path) or name.startswith("[java")]
+        fault = find_fault(stack, ranges, calls)
+        is_cut = text.endswith("lost") or not stack or stack[-1][0] not in ("Calls.main", "Calls.run", "Calls.<clinit>")
+        if fault or is_cut:
+            print(f"{times} {fault or 'cut'}: {text}")
+        count["steps"] += int(times)
+        count["wrong"] += int(times) * bool(fault)
+        count["cut"] += int(times) * is_cut
+        count["unreadable"] += int(times) * any(name is None for name, _ in stack)
+    for name, value in count.items():
+        print(name, value)
+
+
 def main(request, path):
     with open(request, "rb") as f:
         message = fields(f.read())
@@ -92,4 +114,7 @@ def main(request, path):
         print(name, value)
 
 
-main(*sys.argv[1:])
+if sys.argv[1] == "--steps":
+    judge_steps(*sys.argv[2:])
+else:
+    main(*sys.argv[1:])

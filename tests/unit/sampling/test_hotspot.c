@@ -179,12 +179,14 @@ static void set_up(void)
                                                  .blob_compilation = COMPILATION,
                                                  .method_entry = 0,
                                                  .method_const = 8,
-                                                 .frame_bytecode = 8 };
+                                                 .frame_bytecode = 8,
+                                                 .const_bytes = 32,
+                                                 .const_code_bytes = 12 };
         walk.sp = STACK;
         walk.fp = 0x1234;
         objects = (struct hotspot_objects){ .version = 17,
-                                            .interpreter = INTERPRETER,
-                                            .interpreter_bytes = 0x1000,
+                                            .code = CODE_CACHE,
+                                            .code_bytes = CODE_CACHE_BYTES,
                                             .blob_bytes = 256,
                                             .pc_desc_bytes = 16,
                                             .blob_name = { BLOB_NAME, 8 },
@@ -258,6 +260,9 @@ START_TEST(frame_that_is_set_up_or_released_is_measured_by_the_instructions)
         check_leaf(CODE + 0x40, "\x48\x83\xc4\x30", 4, "\x5d\xc3", 1);                     /* add rsp, n */
         check_leaf(CODE + 0x40, "\x48\x81\xc4\x30\0\0\0\x5d", 8, "\xc3", 0);               /* pop rbp */
         check_leaf(CODE + 0x40, "\x48\x83\xc4\x30\x5d\x49\x3b\x67\x28", 9, "\x0f\x87", 0); /* cmp rsp, [r15 + n] */
+        check_leaf(CODE + 0x40, "\xc9", 1, "\x41\xf6\x47\x28\x01\x74\x16", 0); /* leave; test byte [r15 + n], 1; je */
+        check_leaf(CODE + 0x40, "\xc9\x41\xf6\x47\x28\x01", 6, "\x74\x16", 0);
+        check_leaf(CODE + 0x40, "\x33\xc9", 2, "\x0f\x85\x01", 7); /* xor ecx, ecx: no `leave` */
 }
 END_TEST
 
@@ -318,31 +323,83 @@ START_TEST(interrupted_interpreter_has_the_bytecode_in_a_register)
         put_block(INTERPRETER, 8);
         put_interpreted();
         walk.is_leaf = 1;
-        walk.bytecode = CONST_METHOD(0) + 32 + 2;
+        walk.r13 = CONST_METHOD(0) + 32 + 2;
         ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
         ck_assert_int_eq(locate(), HOTSPOT_FRAME_FOUND);
         ck_assert_uint_eq(places[0].line, 10);
         /* The register is in use for something else. */
         put_interpreted();
         walk.sp = STACK;
-        walk.bytecode = STACK;
+        walk.r13 = STACK;
         ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
         ck_assert_int_eq(locate(), HOTSPOT_FRAME_FOUND);
         ck_assert_uint_eq(places[0].line, 12);
 }
 END_TEST
 
-START_TEST(interpreted_method_without_a_frame_yet_is_in_a_register)
+/* A method is called in the interpreter by code whose stack pointer was STACK + 0x40, and which returns to CODE + 0x40.
+ */
+static void set_entering(void)
 {
         set_up();
-        put_block(INTERPRETER, 8);
+        put_block(INTERPRETER, 32);
         walk.pc = INTERPRETER + 0x100;
         walk.is_leaf = 1;
-        walk.method = METHOD(1);
-        put(STACK, CODE + 0x40);
+        walk.rbx = METHOD(1);
+        walk.r13 = STACK + 0x40;
+}
+
+static void check_entering(uint64_t fp)
+{
         ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
         ck_assert_uint_eq(walk.words[0], sample_frame_pack(SAMPLE_FRAME_HOTSPOT, METHOD(1)));
-        ck_assert_uint_eq(walk.sp, STACK + 8);
+        ck_assert_uint_eq(walk.words[1], HOTSPOT_INTERPRETED);
+        ck_assert_uint_eq(walk.pc, CODE + 0x40);
+        ck_assert_uint_eq(walk.sp, STACK + 0x40);
+        ck_assert_uint_eq(walk.fp, fp);
+}
+
+START_TEST(interpreted_method_without_a_frame_yet_is_in_registers)
+{
+        set_entering(); /* called: locals are below the caller's stack pointer */
+        put(STACK, CODE + 0x40);
+        check_entering(0x1234);
+        set_entering(); /* pop rax */
+        walk.rax = CODE + 0x40;
+        put(STACK, 0x99);
+        check_entering(0x1234);
+        set_entering(); /* push rax; push rbp */
+        walk.rax = CODE + 0x40;
+        put(STACK, 0x1234);
+        put(STACK + 8, CODE + 0x40);
+        check_entering(0x1234);
+}
+END_TEST
+
+START_TEST(interpreted_method_whose_frame_is_not_whole_is_in_a_register)
+{
+        set_entering(); /* mov rbp, rsp: words of an earlier call are below */
+        put_interpreted();
+        put(walk.fp, 0x5678);
+        walk.sp = walk.fp;
+        walk.r13 = STACK + 0xa0;
+        walk.rbx = METHOD(1);
+        ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
+        ck_assert_uint_eq(walk.words[0], sample_frame_pack(SAMPLE_FRAME_HOTSPOT, METHOD(1)));
+        ck_assert_uint_eq(walk.sp, STACK + 0xa0);
+        ck_assert_uint_eq(walk.fp, 0x5678);
+        set_entering(); /* push r13, and it is the bytecode from now on */
+        put_interpreted();
+        walk.sp = walk.fp - 8;
+        walk.r13 = CONST_METHOD(1) + 32;
+        walk.rbx = METHOD(1);
+        ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
+        ck_assert_uint_eq(walk.words[0], sample_frame_pack(SAMPLE_FRAME_HOTSPOT, METHOD(1)));
+        ck_assert_uint_eq(walk.sp, STACK + 0xa0);
+        put_interpreted(); /* elsewhere it is unknown */
+        walk.pc = INTERPRETER + 0x800;
+        walk.sp = walk.fp - 8;
+        ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_LOST);
 }
 END_TEST
 
@@ -351,14 +408,85 @@ START_TEST(method_in_the_register_is_no_frame_before_its_entry)
 {
         set_up();
         put_block(INTERPRETER, 32);
-        put_blob(INTERPRETER, "Interpreter", TEXTS, 0);
+        put_interpreted();
         walk.pc = INTERPRETER + 0x900;
         walk.is_leaf = 1;
-        walk.method = METHOD(1);
-        put(STACK, CODE + 0x40);
+        walk.rbx = METHOD(1);
+        put(STACK, CODE + 0x60); /* the call has pushed where it returns to */
         ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
-        ck_assert_uint_eq(walk.words[0], sample_frame_pack(SAMPLE_FRAME_HOTSPOT, INTERPRETER + 16));
+        ck_assert_uint_eq(walk.words[0], sample_frame_pack(SAMPLE_FRAME_HOTSPOT, METHOD(0)));
         ck_assert_uint_eq(walk.pc, CODE + 0x40);
+}
+END_TEST
+
+START_TEST(interpreted_method_that_returns_has_its_caller_in_registers)
+{
+        static const char leave[] = "\xc9\x41\x5d\x48\x8b\xe3\x41\xff\xe5"; /* leave; pop r13; mov rsp, rbx; jmp r13 */
+
+        for (unsigned at = 1; at < sizeof leave - 1; at += at == 1 ? 2 : 3) { /* after each of the first three */
+                set_up();
+                put_block(INTERPRETER, 32);
+                put_blob(INTERPRETER, "Interpreter", TEXTS, 0);
+                walk.pc = INTERPRETER + 0x900;
+                put_bytes(walk.pc - at, leave, sizeof leave - 1);
+                walk.is_leaf = 1;
+                walk.rbx = STACK + 0x40;
+                walk.sp = at == 6 ? walk.rbx : STACK + 8ull * (at > 1);
+                put(at == 1 ? STACK : STACK + 0x50, CODE + 0x40);
+                walk.r13 = at == 1 ? CONST_METHOD(0) : CODE + 0x40;
+                ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
+                ck_assert_uint_eq(walk.words[0], sample_frame_pack(SAMPLE_FRAME_HOTSPOT, INTERPRETER + 16));
+                ck_assert_uint_eq(walk.pc, CODE + 0x40);
+                ck_assert_uint_eq(walk.sp, STACK + 0x40);
+                ck_assert_uint_eq(walk.fp, 0x1234);
+        }
+}
+END_TEST
+
+/* pop rax; mov r13, rsp; sub rsp, n; and what an earlier call left on the stack is an address of code. */
+START_TEST(adapter_has_the_return_address_in_a_register)
+{
+        static const char adapter[] = "\x58\x4c\x8b\xec\x48\x83\xec\x20";
+
+        for (unsigned at = 0; at < sizeof adapter; at += at ? at == 1 ? 3 : 4 : 1) { /* before and after each of them */
+                set_up();
+                walk.pc = STUB_BLOCK + 0x120;
+                put_bytes(walk.pc - at, adapter, sizeof adapter - 1);
+                walk.is_leaf = 1;
+                walk.rax = at ? CODE + 0x40 : CODE + 0x60;
+                walk.r13 = at > 1 ? STACK + 0x20 : 0x777;
+                walk.sp = at == 8 ? STACK : STACK + 0x20 - (at ? 0 : 8);
+                put(walk.sp, at ? CODE + 0x60 : CODE + 0x40);
+                ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
+                ck_assert_uint_eq(walk.pc, CODE + 0x40);
+                ck_assert_uint_eq(walk.sp, STACK + 0x20);
+        }
+}
+END_TEST
+
+START_TEST(stub_for_exceptions_has_the_caller_in_a_register)
+{
+        static const struct {
+                const char *before, *next;
+        } codes[] = {
+                { "\x90", "\x52" },                                 /* push rdx */
+                { "\x48\x83\xc4\x10\x5d\x5a", "\x41\xff\xe2" },     /* add rsp, 16; pop rbp; pop rdx; jmp r10 */
+                { "\x48\x83\xc4\x08\x5a\x4c\x8b\xc0", "\x49\x8b" }, /* add rsp, 8; pop rdx; mov r8, rax; mov */
+                { "\x49\x8b\xc6\x5a", "\xff\xe3" },                 /* mov rax, r14; pop rdx; jmp rbx */
+        };
+
+        for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+                set_up();
+                walk.pc = STUB_BLOCK + 0x120;
+                put_bytes(walk.pc - strlen(codes[i].before), codes[i].before, strlen(codes[i].before));
+                put_bytes(walk.pc, codes[i].next, strlen(codes[i].next));
+                walk.is_leaf = 1;
+                walk.rdx = CODE + 0x40;
+                put(STACK + 8, CODE + 0x60); /* what an earlier call left */
+                ck_assert_int_eq(hotspot_read_frame(&walk), HOTSPOT_STEPPED);
+                ck_assert_uint_eq(walk.pc, CODE + 0x40);
+                ck_assert_uint_eq(walk.sp, STACK);
+        }
 }
 END_TEST
 
@@ -564,7 +692,10 @@ TEST_SUITE("hotspot", compiled_frame_is_left_by_its_size,
            frame_that_is_set_up_or_released_is_measured_by_the_instructions,
            words_that_code_pushed_meanwhile_are_skipped, deoptimized_frame_has_its_original_address,
            interpreted_frame_has_its_method_and_bytecode, interrupted_interpreter_has_the_bytecode_in_a_register,
-           interpreted_method_without_a_frame_yet_is_in_a_register, method_in_the_register_is_no_frame_before_its_entry,
+           interpreted_method_without_a_frame_yet_is_in_registers,
+           interpreted_method_whose_frame_is_not_whole_is_in_a_register,
+           interpreted_method_that_returns_has_its_caller_in_registers, adapter_has_the_return_address_in_a_register,
+           stub_for_exceptions_has_the_caller_in_a_register, method_in_the_register_is_no_frame_before_its_entry,
            frames_that_lead_nowhere_are_lost, stub_returns_to_the_nearest_address_of_code,
            inlined_methods_precede_their_caller, replaced_and_freed_code_is_told_apart_from_the_sampled_one,
            scopes_in_a_cycle_end, other_method_at_the_address_is_read_again,
