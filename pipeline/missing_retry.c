@@ -38,7 +38,8 @@ static size_t append_wanted_objects(const struct scan_upload *from, size_t count
 
         for (size_t i = 0; i < count; i++)
                 if (from[i].build_id.size && symbol_state_wants_upstream(from[i].state, from[i].quality))
-                        to[n++] = (struct wanted_object){ .id = from[i].build_id, .weight = from[i].samples };
+                        to[n++] = (struct wanted_object){ .id = from[i].build_id,
+                                                          .weight = sample_count_round(from[i].samples) };
         return n;
 }
 

@@ -89,6 +89,13 @@ void sample_count_add(struct counted_samples *sum, struct counted_samples count)
         sum->are_stacks |= count.are_stacks;
 }
 
+int sample_count_compare(struct counted_samples a, struct counted_samples b)
+{
+        if (a.whole != b.whole)
+                return a.whole > b.whole ? 1 : -1;
+        return (a.fraction > b.fraction) - (a.fraction < b.fraction);
+}
+
 uint64_t sample_count_round(struct counted_samples count)
 {
         if (!count.whole && !count.fraction)

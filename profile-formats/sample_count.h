@@ -40,6 +40,9 @@ struct counted_samples compute_sample_count(const struct sample_count_rule *rule
 
 void sample_count_add(struct counted_samples *sum, struct counted_samples count);
 
+/** 1 if the first one is greater, -1 if it is less. */
+int sample_count_compare(struct counted_samples a, struct counted_samples b);
+
 /** Round to the nearest number; to 1 for less than a sample, and to 0 only for none. */
 uint64_t sample_count_round(struct counted_samples count);
 

@@ -15,6 +15,7 @@
 
 #include "common/error.h"
 #include "common/threads/work_meter.h"
+#include "profile-formats/sample_count.h"
 #include "profile-store/profile_store.h"
 
 struct store_scan;
@@ -178,7 +179,7 @@ struct scan_missing {
         const char *mapping;
         const char *state;
         uint64_t locations;
-        int64_t samples; /* rows, of any unit */
+        struct counted_samples samples;
 };
 enum status store_scan_list_missing(struct store_scan *scan, const struct scan_filter *filter,
                                     struct scan_missing **ret, size_t *count_ret, struct error *err) MUST_CHECK;
@@ -203,8 +204,8 @@ struct scan_upload {
         enum symbol_state state;     /* why its locations are unresolved: the reason with the most samples */
         enum symbol_quality quality; /* best quality of any lookup */
         uint64_t locations;
-        uint64_t samples; /* with one of these locations in the stack */
-        int64_t value;    /* of those samples; meaningful only if they have one unit */
+        struct counted_samples samples; /* with one of these locations in the stack */
+        int64_t value;                  /* of those samples; meaningful only if they have one unit */
 };
 
 /** Both lists are sorted by samples, most first, with each build-id once; owned by the scan. */
@@ -213,8 +214,8 @@ struct scan_uploads {
         size_t missing_count;
         struct scan_upload *poor; /* locations with symbol names only; debuginfo would add lines and inlined frames */
         size_t poor_count;
-        uint64_t samples; /* all samples that the filter selects */
-        char unit[32];    /* of values; "" when nothing matched or units differ */
+        struct counted_samples samples; /* all that the filter selects */
+        char unit[32];                  /* of values; "" when nothing matched or units differ */
 };
 
 enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_filter *filter, struct scan_uploads *ret,

@@ -11,6 +11,7 @@
  * memory of queries.
  * Threads: as profile-store/scan.h.
  */
+#include "profile-formats/sample_count.h"
 #include "profile-store/scan.h"
 
 #define LIMIT_SCAN_GROUPS (1u << 20)
@@ -65,6 +66,9 @@ struct scan_group_sums {
         struct memory_reservation memory; /* of all these */
 };
 void scan_group_sums_deinit(struct scan_group_sums *s); /* also fine on a zeroed one */
+
+/** How values of each group become numbers of samples; owned by the caller. NULL: no memory. */
+struct sample_count_rule *scan_group_sums_list_count_rules(const struct scan_group_sums *s);
 
 /** The time in microseconds of an item, of sums by time. Items are sorted by time. */
 int64_t scan_group_sums_get_time(const struct scan_group_sums *s, uint32_t item);

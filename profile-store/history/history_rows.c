@@ -280,7 +280,6 @@ static enum status add_stack_sum(struct derivation *d, size_t i, struct error *e
                         if (is_leaf) {
                                 add_history_value(&row->self, sum->value);
                                 row->self_samples += sum->samples;
-                                d->out->self_samples += sum->samples;
                                 is_leaf = false;
                         }
                 }
@@ -303,6 +302,29 @@ static enum status add_stack_sums(struct derivation *d, struct error *err)
         return st;
 }
 
+static uint64_t count_row_samples(const struct sample_count_rule *rule, int64_t value, uint64_t stacks)
+{
+        return stacks ? sample_count_round(compute_sample_count(rule, value, stacks)) : 0;
+}
+
+/* From the numbers of stacks, compute those of samples. */
+static enum status count_history_samples(struct derivation *d, struct error *err)
+{
+        _cleanup_free_ struct sample_count_rule *rules = scan_group_sums_list_count_rules(&d->sums);
+
+        if (!rules)
+                return error_no_memory(err);
+        for (size_t i = 0; i < d->cell_count; i++) {
+                const struct sample_count_rule *rule = &rules[d->cells[i].group];
+                struct history_row *row = &d->out->items[i];
+
+                row->samples = count_row_samples(rule, row->total, row->samples);
+                row->self_samples = count_row_samples(rule, row->self, row->self_samples);
+                d->out->self_samples += row->self_samples;
+        }
+        return ST_OK;
+}
+
 static enum status sum_selected_stacks(struct derivation *d, struct store_scan *scan, const struct scan_filter *filter,
                                        struct error *err)
 {
@@ -314,7 +336,9 @@ static enum status sum_selected_stacks(struct derivation *d, struct store_scan *
                 st = store_scan_resolve(scan, &d->sums.stacks, &d->stacks, err);
         if (!st)
                 st = number_history_locations(d, err);
-        return st ? st : add_stack_sums(d, err);
+        if (!st)
+                st = add_stack_sums(d, err);
+        return st ? st : count_history_samples(d, err);
 }
 
 static void sort_and_merge_rows(struct history_rows *r)

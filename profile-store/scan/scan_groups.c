@@ -187,6 +187,15 @@ enum status store_scan_sum_groups(struct store_scan *scan, const struct scan_fil
         return st;
 }
 
+struct sample_count_rule *scan_group_sums_list_count_rules(const struct scan_group_sums *s)
+{
+        struct sample_count_rule *rules = calloc(s->group_count + 1, sizeof *rules);
+
+        for (size_t i = 0; rules && i < s->group_count; i++)
+                rules[i] = profile_type_get_count_rule(s->groups[i].type, s->groups[i].period);
+        return rules;
+}
+
 /* ---- series ---- */
 
 static int compare_series(const void *x, const void *y)

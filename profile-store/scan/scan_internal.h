@@ -221,12 +221,6 @@ void rest_labels_deinit(struct rest_labels *r);
 
 bool group_lacks_rest_labels(const struct part_file *f, uint32_t group);
 
-/*
- * As store_scan_sum(), but only the sample counts are meaningful when values have several units; the unit is then "".
- */
-enum status scan_count_samples(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
-                               struct error *err) MUST_CHECK;
-
 enum status set_scan_too_big(struct error *err);
 
 #if defined(__clang_analyzer__) && !defined(ERROR_BODIES) /* common/error.h */

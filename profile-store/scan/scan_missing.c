@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include "profile-store/scan/scan_internal.h"
+#include "profile-store/scan/stack_counts.h"
 #include "symbol-index/symbol_state.h"
 
 /* ---- locations without frames, by object and reason ---- */
@@ -84,7 +85,7 @@ static enum status find_missing_objects(struct missing_counts *c, const struct s
 }
 
 static enum status count_object_samples(struct missing_counts *c, const struct scan_stacks *s,
-                                        const struct stack_sums *sums, struct error *err)
+                                        const struct counted_samples *samples, struct error *err)
 {
         enum status st = ST_OK;
 
@@ -96,7 +97,7 @@ static enum status count_object_samples(struct missing_counts *c, const struct s
                         if (object == UINT32_MAX || c->counted_in[object] == i + 1)
                                 continue;
                         c->counted_in[object] = i + 1;
-                        c->items[object].samples += (int64_t)sums->items[i].samples;
+                        sample_count_add(&c->items[object].samples, samples[i]);
                 }
         }
         return st;
@@ -105,21 +106,20 @@ static enum status count_object_samples(struct missing_counts *c, const struct s
 static int compare_missing_samples(const void *a, const void *b, void *context)
 {
         const struct scan_missing *x = a, *y = b;
+        int order = sample_count_compare(y->samples, x->samples);
 
         (void)context;
-        if (x->samples != y->samples)
-                return x->samples < y->samples ? 1 : -1;
-        return build_id_compare(&x->build_id, &y->build_id);
+        return order ? order : build_id_compare(&x->build_id, &y->build_id);
 }
 
-static enum status build_missing_list(struct store_scan *scan, const struct stack_sums *sums, struct scan_missing **ret,
-                                      size_t *count_ret, struct error *err)
+static enum status build_missing_list(struct store_scan *scan, const struct stack_counts *counts,
+                                      struct scan_missing **ret, size_t *count_ret, struct error *err)
 {
         _cleanup_(missing_counts_deinit) struct missing_counts c = { .meter = scan->meter,
                                                                      .objects.memory.use = MEMORY_QUERIES };
         const struct scan_stacks *s;
         struct scan_missing *items;
-        enum status st = store_scan_resolve(scan, sums, &s, err);
+        enum status st = store_scan_resolve(scan, &counts->sums.stacks, &s, err);
 
         if (st)
                 return st;
@@ -130,7 +130,7 @@ static enum status build_missing_list(struct store_scan *scan, const struct stac
                 return error_no_memory(err);
         st = find_missing_objects(&c, s, err);
         if (!st)
-                st = count_object_samples(&c, s, sums, err);
+                st = count_object_samples(&c, s, counts->samples, err);
         if (!st)
                 st = work_meter_sort(scan->meter, c.items, c.count, sizeof *c.items, compare_missing_samples, NULL,
                                      err);
@@ -148,26 +148,22 @@ static enum status build_missing_list(struct store_scan *scan, const struct stac
 enum status store_scan_list_missing(struct store_scan *scan, const struct scan_filter *filter,
                                     struct scan_missing **ret, size_t *count_ret, struct error *err)
 {
-        struct stack_sums sums;
-        enum status st = scan_count_samples(scan, filter, &sums, err);
+        _cleanup_stack_counts_ struct stack_counts counts = { 0 };
+        enum status st = stack_counts_load(scan, filter, &counts, err);
 
-        if (st)
-                return st;
-        st = build_missing_list(scan, &sums, ret, count_ret, err);
-        stack_sums_deinit(&sums);
-        return st;
+        return st ? st : build_missing_list(scan, &counts, ret, count_ret, err);
 }
 
 enum status store_scan_count_unresolved(struct store_scan *scan, const struct scan_filter *filter,
                                         uint64_t samples_ret[static SYMBOL_STATE_COUNT], struct error *err)
 {
+        struct counted_samples by_reason[SYMBOL_STATE_COUNT] = { 0 };
+        _cleanup_stack_counts_ struct stack_counts counts = { 0 };
         const struct scan_stacks *s = NULL;
-        struct stack_sums sums = { 0 };
-        enum status st = scan_count_samples(scan, filter, &sums, err);
+        enum status st = stack_counts_load(scan, filter, &counts, err);
 
-        memset(samples_ret, 0, SYMBOL_STATE_COUNT * sizeof *samples_ret);
         if (!st)
-                st = store_scan_resolve(scan, &sums, &s, err);
+                st = store_scan_resolve(scan, &counts.sums.stacks, &s, err);
         for (size_t i = 0; !st && i < s->count; i++) {
                 uint32_t reasons = 0;
 
@@ -180,9 +176,10 @@ enum status store_scan_count_unresolved(struct store_scan *scan, const struct sc
                                 reasons |= 1u << state;
                 }
                 for (; reasons; reasons &= reasons - 1)
-                        samples_ret[__builtin_ctz(reasons)] += sums.items[i].samples;
+                        sample_count_add(&by_reason[__builtin_ctz(reasons)], counts.samples[i]);
         }
-        stack_sums_deinit(&sums);
+        for (size_t i = 0; i < SYMBOL_STATE_COUNT; i++)
+                samples_ret[i] = sample_count_round(by_reason[i]);
         return st;
 }
 
@@ -193,8 +190,8 @@ enum gain { GAIN_NONE, GAIN_NAMES, GAIN_LINES };
 struct upload_object {
         struct scan_upload shown;
         enum gain gain;
-        uint64_t by_state[SYMBOL_STATE_COUNT]; /* samples, one for each frame */
-        size_t counted_in;                     /* 1 + the last stack that counted for it */
+        struct counted_samples by_state[SYMBOL_STATE_COUNT]; /* once for each frame */
+        size_t counted_in;                                   /* 1 + the last stack that counted for it */
 };
 
 struct upload_counts {
@@ -303,7 +300,7 @@ static enum status find_upload_objects(struct upload_counts *c, const struct sca
 }
 
 static void count_upload_stack(struct upload_counts *c, const struct scan_stacks *s, size_t stack,
-                               const struct stack_sum *sum)
+                               const struct stack_counts *counts)
 {
         for (size_t k = s->first[stack]; k < s->first[stack + 1]; k++) {
                 const struct scan_location *l = &s->locations[s->indexes[k]];
@@ -314,23 +311,24 @@ static void count_upload_stack(struct upload_counts *c, const struct scan_stacks
                         continue;
                 assert(c->objects);
                 o = &c->objects[number];
-                o->by_state[get_location_state(l)] += sum->samples;
+                sample_count_add(&o->by_state[get_location_state(l)], counts->samples[stack]);
                 if (o->counted_in == stack + 1)
                         continue;
                 o->counted_in = stack + 1;
-                o->shown.samples += sum->samples;
-                if (__builtin_add_overflow(o->shown.value, sum->value, &o->shown.value))
-                        o->shown.value = sum->value < 0 ? INT64_MIN : INT64_MAX;
+                sample_count_add(&o->shown.samples, counts->samples[stack]);
+                if (__builtin_add_overflow(o->shown.value, counts->values[stack], &o->shown.value))
+                        o->shown.value = counts->values[stack] < 0 ? INT64_MIN : INT64_MAX;
         }
 }
 
 static int compare_upload_samples(const void *a, const void *b, void *context)
 {
         const struct scan_upload *x = a, *y = b;
+        int order = sample_count_compare(y->samples, x->samples);
 
         (void)context;
-        if (x->samples != y->samples)
-                return x->samples < y->samples ? 1 : -1;
+        if (order)
+                return order;
         if (x->value != y->value)
                 return x->value < y->value ? 1 : -1;
         return build_id_compare(&x->build_id, &y->build_id);
@@ -341,7 +339,7 @@ static enum symbol_state find_main_state(const struct upload_object *o)
         enum symbol_state most = SYMBOL_RESOLVED;
 
         for (enum symbol_state s = 0; s < SYMBOL_STATE_COUNT; s++) {
-                if (o->by_state[s] > o->by_state[most])
+                if (sample_count_compare(o->by_state[s], o->by_state[most]) > 0)
                         most = s;
         }
         return most;
@@ -370,14 +368,14 @@ static enum status build_upload_list(const struct upload_counts *c, enum gain ga
         return ST_OK;
 }
 
-static enum status build_upload_lists(struct store_scan *scan, const struct stack_sums *sums, struct scan_uploads *ret,
-                                      struct error *err)
+static enum status build_upload_lists(struct store_scan *scan, const struct stack_counts *counts,
+                                      struct scan_uploads *ret, struct error *err)
 {
         _cleanup_(upload_counts_deinit) struct upload_counts c = { .meter = scan->meter,
                                                                    .numbers.memory.use = MEMORY_QUERIES };
         struct scan_uploads uploads = { 0 };
         const struct scan_stacks *s;
-        enum status st = store_scan_resolve(scan, sums, &s, err);
+        enum status st = store_scan_resolve(scan, &counts->sums.stacks, &s, err);
 
         if (!st)
                 st = find_upload_objects(&c, s, err);
@@ -385,10 +383,10 @@ static enum status build_upload_lists(struct store_scan *scan, const struct stac
                 return st;
         for (size_t i = 0; !st && i < s->count; i++) {
                 st = work_meter_add(scan->meter, 1 + s->first[i + 1] - s->first[i], err);
-                uploads.samples += sums->items[i].samples;
-                count_upload_stack(&c, s, i, &sums->items[i]);
+                sample_count_add(&uploads.samples, counts->samples[i]);
+                count_upload_stack(&c, s, i, counts);
         }
-        memcpy(uploads.unit, sums->unit, sizeof uploads.unit);
+        memcpy(uploads.unit, counts->unit, sizeof uploads.unit);
         if (!st)
                 st = build_upload_list(&c, GAIN_NAMES, &scan->arena, &uploads.missing, &uploads.missing_count, err);
         if (!st)
@@ -401,12 +399,8 @@ static enum status build_upload_lists(struct store_scan *scan, const struct stac
 enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_filter *filter, struct scan_uploads *ret,
                                     struct error *err)
 {
-        struct stack_sums sums;
-        enum status st = scan_count_samples(scan, filter, &sums, err);
+        _cleanup_stack_counts_ struct stack_counts counts = { 0 };
+        enum status st = stack_counts_load(scan, filter, &counts, err);
 
-        if (st)
-                return st;
-        st = build_upload_lists(scan, &sums, ret, err);
-        stack_sums_deinit(&sums);
-        return st;
+        return st ? st : build_upload_lists(scan, &counts, ret, err);
 }

@@ -60,15 +60,14 @@ struct code_sum {
 struct stack_summing {
         struct stack_table table;
         struct value_kinds kinds;
-        bool any_unit;          /* only counts are used: values of several units may be summed */
         struct code_sum *codes; /* by code of the current row group; zero between row groups */
         size_t code_capacity;
         struct memory_reservation memory; /* of codes */
 };
 
-static void summing_init(struct stack_summing *s, bool any_unit)
+static void summing_init(struct stack_summing *s)
 {
-        *s = (struct stack_summing){ .any_unit = any_unit, .memory.use = MEMORY_QUERIES };
+        *s = (struct stack_summing){ .memory.use = MEMORY_QUERIES };
         stack_table_init(&s->table);
 }
 
@@ -82,7 +81,7 @@ static void summing_deinit(struct stack_summing *s)
 /* Summed values must have the same unit, unless only sample counts are used. */
 static enum status check_one_unit(const struct stack_summing *s, const char *unit, size_t n, struct error *err)
 {
-        if (!s->kinds.several_units || s->any_unit)
+        if (!s->kinds.several_units)
                 return ST_OK;
         return error_set(err, ST_USAGE, "the selection has values in %s and in %.*s; choose a profile type",
                          s->kinds.unit, (int)(n < 32 ? n : 32), unit);
@@ -396,8 +395,8 @@ static enum status merge_summings(struct stack_summing *s, size_t count, struct 
         return st;
 }
 
-static enum status sum_selection(struct store_scan *scan, const struct scan_filter *filter, bool any_unit,
-                                 struct stack_sums *ret, struct error *err)
+enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
+                           struct error *err)
 {
         size_t threads = count_work_threads();
         _cleanup_free_ struct stack_summing *s = calloc(threads, sizeof *s);
@@ -408,7 +407,7 @@ static enum status sum_selection(struct store_scan *scan, const struct scan_filt
         if (!s || !contexts)
                 return error_no_memory(err);
         for (size_t i = 0; i < threads; i++) {
-                summing_init(&s[i], any_unit);
+                summing_init(&s[i]);
                 contexts[i] = &s[i];
         }
         st = scan_visit_chunks(scan, filter, &(struct chunk_visitor){ sum_chunk, NULL }, contexts, threads, err);
@@ -427,18 +426,6 @@ static enum status sum_selection(struct store_scan *scan, const struct scan_filt
         if (!st)
                 *ret = sums;
         return st;
-}
-
-enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
-                           struct error *err)
-{
-        return sum_selection(scan, filter, false, ret, err);
-}
-
-enum status scan_count_samples(struct store_scan *scan, const struct scan_filter *filter, struct stack_sums *ret,
-                               struct error *err)
-{
-        return sum_selection(scan, filter, true, ret, err);
 }
 
 /* ---- each sample ---- */

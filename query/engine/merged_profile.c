@@ -203,7 +203,7 @@ static enum status load_entries(struct store_scan *scan, const struct scan_filte
                 st = allocate_entries(m, m->groups.count, err);
         if (st)
                 return st;
-        rules = list_count_rules(&m->groups);
+        rules = scan_group_sums_list_count_rules(&m->groups);
         if (!rules)
                 return error_no_memory(err);
         for (size_t i = 0; i < m->groups.count; i++) {

@@ -72,15 +72,6 @@ bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, co
         return true;
 }
 
-struct sample_count_rule *list_count_rules(const struct scan_group_sums *sums)
-{
-        struct sample_count_rule *rules = calloc(sums->group_count + 1, sizeof *rules);
-
-        for (size_t i = 0; rules && i < sums->group_count; i++)
-                rules[i] = profile_type_get_count_rule(sums->groups[i].type, sums->groups[i].period);
-        return rules;
-}
-
 /* ---- the requested type ---- */
 
 static bool is_type_prefix(const char *id, const char *asked)

@@ -86,9 +86,6 @@ enum status refuse_type(const struct scan_names *types, const char *asked, const
 bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, const struct scan_series_set *with_time,
                        int64_t *value);
 
-/** How the values of each group become numbers of samples, by group; owned. NULL: no memory. */
-struct sample_count_rule *list_count_rules(const struct scan_group_sums *sums);
-
 /** Whether values of the type are CPU time. */
 bool is_cpu_time_type(const char *type);
 

@@ -8,6 +8,7 @@
 #include "common/limits.h"
 #include "common/text/csv.h"
 #include "common/text/utf8.h"
+#include "query/engine/merged_profile.h"
 #include "query/engine/no_samples.h"
 #include "query/engine/query_call.h"
 #include "query/engine/source_lines.h"
@@ -109,11 +110,16 @@ static void put_upload_next_step(const struct scan_upload *u, const struct uploa
                 buf_append_str(ret, symbol_state_next_step(u->state));
 }
 
-static double compute_sample_percent(uint64_t samples, const struct scan_uploads *all)
+static double compute_sample_percent(const struct scan_upload *u, const struct scan_uploads *all)
 {
-        uint64_t hundredths = all->samples ? (samples * 10000 + all->samples / 2) / all->samples : 0;
+        uint64_t whole = sample_count_round(all->samples), part = sample_count_round(u->samples);
 
-        return (double)hundredths / 100;
+        return whole ? (double)(uint64_t)((double)part / (double)whole * 10000 + 0.5) / 100 : 0;
+}
+
+static const char *name_counted(struct counted_samples samples)
+{
+        return samples.are_stacks ? "stacks" : "samples";
 }
 
 static size_t count_shown_objects(size_t count, const struct uploads_form *form)
@@ -139,8 +145,8 @@ static void put_upload_object(struct json_out *j, const struct scan_upload *u, c
         json_out_str(j, "state", symbol_state_name(u->state));
         json_out_str(j, "quality", symbol_quality_name(u->quality));
         json_out_uint(j, "locations", u->locations);
-        json_out_uint(j, "samples", u->samples);
-        json_out_double(j, "percent", compute_sample_percent(u->samples, all));
+        put_counted_samples(j, "samples", "samples_are", u->samples);
+        json_out_double(j, "percent", compute_sample_percent(u, all));
         if (*all->unit)
                 json_out_int(j, "value", u->value);
         json_out_str(j, "next_step", buf_cstr(&next_step));
@@ -165,7 +171,7 @@ static void put_uploads_json(const struct scan_uploads *u, const struct uploads_
         json_out_object(&j, NULL);
         json_out_int(&j, "from_ms", form->from_unix_ns / 1000000);
         json_out_int(&j, "to_ms", form->to_unix_ns / 1000000);
-        json_out_uint(&j, "samples", u->samples);
+        put_counted_samples(&j, "samples", "samples_are", u->samples);
         if (*u->unit)
                 json_out_str(&j, "unit", u->unit);
         put_upload_list(&j, "missing", u->missing, u->missing_count, u, form);
@@ -180,14 +186,14 @@ static void put_upload_rows(const struct scan_upload *items, size_t count, bool 
 {
         char id[BUILD_ID_HEX_MAX];
 
-        buf_printf(ret, "%12s  %6s  %-13s  %-40s  %s\n", "samples", "share", poor ? "names by" : "reason", "build-id",
-                   "file");
+        buf_printf(ret, "%12s  %6s  %-13s  %-40s  %s\n", name_counted(all->samples), "share",
+                   poor ? "names by" : "reason", "build-id", "file");
         for (size_t i = 0; i < count_shown_objects(count, form) && !work_meter_add(form->meter, 256, NULL); i++) {
                 const struct scan_upload *u = &items[i];
                 size_t before;
 
-                buf_printf(ret, "%12" PRIu64 "  %5.1f%%  %-13s  %-40s  ", u->samples,
-                           compute_sample_percent(u->samples, all),
+                buf_printf(ret, "%12" PRIu64 "  %5.1f%%  %-13s  %-40s  ", sample_count_round(u->samples),
+                           compute_sample_percent(u, all),
                            !poor || u->state == SYMBOL_SENDER ? symbol_state_name(u->state)
                                                               : symbol_quality_name(u->quality),
                            build_id_hex(&u->build_id, id));
@@ -255,8 +261,8 @@ static void put_upload_csv_rows(const char *list, const struct scan_upload *item
                 buf_printf(ret, "%s,%s,", list, build_id_hex(&u->build_id, id));
                 csv_put_text(ret, u->mapping, ',');
                 buf_printf(ret, "%s,%s,%" PRIu64 ",%" PRIu64 ",%.2f,", symbol_state_name(u->state),
-                           symbol_quality_name(u->quality), u->locations, u->samples,
-                           compute_sample_percent(u->samples, all));
+                           symbol_quality_name(u->quality), u->locations, sample_count_round(u->samples),
+                           compute_sample_percent(u, all));
                 if (*all->unit)
                         buf_printf(ret, "%" PRId64, u->value);
                 buf_append_u8(ret, ',');
@@ -278,8 +284,8 @@ static void put_uploads_csv(const struct scan_uploads *u, const struct uploads_f
 
 static void put_missing_text(const struct scan_missing *m, const char *build_id, struct buf *ret)
 {
-        buf_printf(ret, "%-40s  %-14s %8" PRId64 " samples %6" PRIu64 " locations  ", build_id, m->state, m->samples,
-                   m->locations);
+        buf_printf(ret, "%-40s  %-14s %8" PRIu64 " %s %6" PRIu64 " locations  ", build_id, m->state,
+                   sample_count_round(m->samples), name_counted(m->samples), m->locations);
         utf8_append_escaped(ret, m->mapping);
         buf_append_u8(ret, '\n');
 }
@@ -289,7 +295,7 @@ static void put_missing_csv(const struct scan_missing *m, const char *build_id, 
         csv_put_text(ret, build_id, ',');
         csv_put_text(ret, m->mapping, ',');
         csv_put_text(ret, m->state, ',');
-        buf_printf(ret, "%" PRIu64 ",%" PRId64 "\r\n", m->locations, m->samples);
+        buf_printf(ret, "%" PRIu64 ",%" PRIu64 "\r\n", m->locations, sample_count_round(m->samples));
 }
 
 static void put_missing_json(const struct scan_missing *m, const char *build_id, struct json_out *j)
@@ -299,7 +305,7 @@ static void put_missing_json(const struct scan_missing *m, const char *build_id,
         json_out_str(j, "object", m->mapping);
         json_out_str(j, "state", m->state);
         json_out_uint(j, "locations", m->locations);
-        json_out_int(j, "samples", m->samples);
+        put_counted_samples(j, "samples", "samples_are", m->samples);
         json_out_object_end(j);
 }
 
@@ -356,7 +362,7 @@ enum status query_answer_uploads(struct query_call *q)
         filter = query_selection_make_filter(&q->r.selection, type);
         if (!st)
                 st = store_scan_rank_uploads(q->scan, &filter, &uploads, q->err);
-        if (!st && !uploads.samples)
+        if (!st && !sample_count_round(uploads.samples))
                 st = note_empty_selection(q, &q->r.selection);
         if (st)
                 return st;

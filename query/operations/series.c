@@ -171,7 +171,7 @@ static enum status average_steps(const struct series *s, const struct gauge_snap
 static enum status convert_step_sums(struct series *s, bool adds_totals, struct scan_group_sums *sums,
                                      struct counted_samples *samples, struct error *err)
 {
-        _cleanup_free_ struct sample_count_rule *rules = list_count_rules(sums);
+        _cleanup_free_ struct sample_count_rule *rules = scan_group_sums_list_count_rules(sums);
         struct scan_series_set with_time = { 0 };
         size_t count = 0;
         enum status st = rules ? scan_series_set_build(sums, is_cpu_time_type, &with_time, err) : error_no_memory(err);

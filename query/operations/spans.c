@@ -89,7 +89,7 @@ static enum status add_span_value(struct span_list *l, const struct scan_group_l
 
 static enum status add_group_sums(struct span_list *l, const struct scan_group_sums *sums, struct error *err)
 {
-        _cleanup_free_ struct sample_count_rule *rules = list_count_rules(sums);
+        _cleanup_free_ struct sample_count_rule *rules = scan_group_sums_list_count_rules(sums);
         struct scan_series_set with_time = { 0 };
         enum status st = rules ? scan_series_set_build(sums, is_cpu_time_type, &with_time, err) : error_no_memory(err);
 

@@ -51,7 +51,7 @@ class Strings:
 
 
 def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at_ns=None, stack=None, attribute=None,
-         location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label="", sent=(), frame_type="", host=""):
+         location_mapping=None, mapping_file="program", names=(), id_kind="gnu", label="", sent=(), frame_type="", host="", period=10**7):
     """One profile with one sample for each value, all with the same stack.
 
     sent: for each address the sender's frame, "FUNCTION:FILE:LINE:START_LINE". frame_type: of all addresses.
@@ -85,7 +85,7 @@ def otlp(build_id="", addresses=(), function="", service="test", values=(1,), at
     for value in values:
         samples += blob(2, num(1, 1 if stack is None else stack) + (packed(2, [attribute]) if attribute else b"") +
                         packed(4, [value]))
-    profile = blob(1, sample_type) + samples + fixed64(3, at_ns) + num(4, 10**9) + blob(5, sample_type) + num(6, 10**7)
+    profile = blob(1, sample_type) + samples + fixed64(3, at_ns) + num(4, 10**9) + blob(5, sample_type) + num(6, period)
     resource = blob(1, blob(1, "service.name") + blob(2, blob(1, service)))
     if host:
         resource += blob(1, blob(1, "host.name") + blob(2, blob(1, host)))
@@ -161,7 +161,7 @@ def main():
             value = [int(v) for v in value.split(",")]
         elif key in ("names", "sent"):
             value = value.split(",")
-        elif key == "at_ns":
+        elif key in ("at_ns", "period"):
             value = int(value)
         args[key] = value
     with open(sys.argv[2], "wb") as f:

@@ -33,7 +33,7 @@ void test_profile_init(struct test_profile *t, const char *build_id, const char 
         require_ok(profile_init(&t->p, LIMIT_PROFILE_MEMORY_BYTES, &err), &err);
         type = (struct profile_type){ .id = test_string(t, "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
                                       .unit = test_string(t, "nanoseconds"),
-                                      .period = 52631578 };
+                                      .period = TEST_PROFILE_PERIOD };
         require_ok(profile_add_type(&t->p, &type, &t->type, &err), &err);
         m.file = test_string(t, mapping);
         if (*build_id && !build_id_from_hex(&m.build_id, build_id, strlen(build_id)))

@@ -16,6 +16,8 @@ struct test_profile {
         uint32_t type, mapping;
 };
 
+#define TEST_PROFILE_PERIOD 52631578 /* of the type, in the unit of its values */
+
 void test_profile_init(struct test_profile *t, const char *build_id_hex, const char *mapping);
 void test_profile_deinit(struct test_profile *t);
 

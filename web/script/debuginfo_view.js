@@ -5,6 +5,7 @@
 'use strict';
 const CairnDebuginfoView = (() => {
   const { make } = CairnDom, { display, sentence } = CairnNames, { formatValue, things } = CairnUnits, { commandBox, ago, duration } = CairnRecordTable;
+  const { countText } = CairnLayout;
   const bytes = n => formatValue(n, 'bytes'), count = n => n.toLocaleString('en'), words = text => text.replaceAll('_', ' ');
   const shortId = id => make('span', { className: 'mono', textContent: id.length > 16 ? id.slice(0, 16) + '…' : id || 'none', title: id });
   const heading = text => make('h2', { textContent: text });
@@ -17,7 +18,7 @@ const CairnDebuginfoView = (() => {
     let about = { samples: 0, unit: '' };
     const why = r => make('button', { type: 'button', textContent: 'Why', 'aria-label': `Why ${display(r.mapping, 80)} has no names`, onclick: () => context.go({ panel: 'why', build_id: r.build_id, address: null, function: null }) });
     const columns = reason => [
-      { title: 'Samples', key: 'samples', number: true, text: r => count(r.samples) },
+      { title: 'Samples', key: 'samples', number: true, text: r => count(r.samples) + (r.samples_are === 'stacks' ? ' stacks' : '') },
       { title: 'Share', key: 'percent', number: true, text: r => r.percent.toFixed(2) + '%', explain: 'Of all samples of the selection' },
       { title: 'Cost', key: 'value', number: true, text: r => r.value === undefined ? '' : formatValue(r.value, about.unit) },
       { title: 'Addresses', key: 'locations', number: true, text: r => count(r.locations) },
@@ -58,7 +59,7 @@ const CairnDebuginfoView = (() => {
       if (all.length) context.note(HOW_TO_UPLOAD, 'how to upload');
       said.textContent = '';
       sum.textContent = !about.samples ? 'No samples here. Try a longer time range or another selector.' :
-        all.length ? `${things(about.samples, 'sample')}; ${things(all.length, 'object lacks', 'objects lack')} symbols.` : `${things(about.samples, 'sample')}, all with names.`;
+        all.length ? `${countText(about)}; ${things(all.length, 'object lacks', 'objects lack')} symbols.` : `${countText(about)}, all with names.`;
       missing.show(about.missing);
       poor.show(about.poor);
       missing.restore(selection);

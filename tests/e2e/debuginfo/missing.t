@@ -14,7 +14,7 @@ for b in 01 02 03; do build $b; done
 id() { printf '%038d%s' 0 "$1"; }
 address=$(nm "$tmp/program-01" | awk '$3 == "shown" { print $1 }')
 from=$(date +%s)
-# ingest BUILD PATH VALUES [KEY=VALUE]...: one sample for each value.
+# ingest BUILD PATH VALUES [KEY=VALUE]...: values of one stack.
 ingest() {
         ingest_id=$(id "$1"); ingest_path=$2; ingest_values=$3; shift 3
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$ingest_id" "values=$ingest_values" \
@@ -34,10 +34,10 @@ strip -o "$tmp/dynamic" "$tmp/program-03"
 put_object debuginfo "$tmp/dynamic"
 is "$code" 201 "a stripped program is stored"
 wait_metric cairn_objects_indexed_total 1
-ingest 03 /opt/dynamic 5
-ingest 01 /opt/seldom 100
-ingest 02 '/opt/often; rm' 1,1
-ingest 02 '/opt/often; rm' 1 at_ns=1000000000000000000
+ingest 03 /opt/dynamic 5 period=5
+ingest 01 /opt/seldom 100 period=100
+ingest 02 '/opt/often; rm' 1,1 period=1
+ingest 02 '/opt/often; rm' 1 period=1 at_ns=1000000000000000000
 
 for where in head parts; do
         is "$(rows missing)" '[["02","no_debuginfo",3,60,3],["01","no_debuginfo",1,20,100]]' \

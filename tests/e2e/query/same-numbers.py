@@ -239,6 +239,8 @@ def check_question(samples, question):
     same("samples", question, top["samples"], model_samples(samples, question))
     same("samples of series", question, series["samples"], top["samples"])
     same("samples of flame", question, json.loads(get("api/v1/query/flame", params))["sides"][0]["samples"], top["samples"])
+    if not focus:
+        same("samples of uploads", question, json.loads(get("api/v1/query/uploads", params))["samples"], top["samples"])
     if kind not in GAUGES:
         same("points", question, sum(p[1] for p in series["points"]), top["total"])
     by = json.loads(get("api/v1/query/top", {**params, "by": "instance"})).get("groups", [])

@@ -7,6 +7,7 @@
 #include "common/metrics.h"
 #include "common/program/metrics_write.h"
 #include "pipeline/unresolved_counts.h"
+#include "tests/support/profiles.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/suite.h"
 
@@ -50,6 +51,19 @@ static int64_t read_gauge(const char *when)
         return found ? strtoll(found + strlen(line), NULL, 10) : -1;
 }
 
+static void append_sample(struct store_fixture *f, unsigned batch, uint64_t address)
+{
+        struct test_profile t;
+        struct error err;
+        uint32_t leaf;
+
+        test_profile_init(&t, STORE_FIXTURE_ID, "/bin/x");
+        leaf = test_location(&t, address);
+        test_sample(&t, STORE_FIXTURE_T0, TEST_PROFILE_PERIOD, &leaf, 1, NULL);
+        check_ok(profile_store_append(f->store, &t.p, store_fixture_batch_id(batch), NULL, &err), &err);
+        test_profile_deinit(&t);
+}
+
 static void wait_for_gauge(const char *when, int64_t value)
 {
         while (read_gauge(when) != value) /* until the test's time limit */
@@ -60,14 +74,14 @@ START_TEST(a_count_is_the_sum_of_all_stores_and_the_last_one_becomes_the_one_bef
 {
         struct unresolved_counts *u = start_counts();
 
-        store_fixture_append(&first, 1, 0x1000);
-        store_fixture_append(&second, 1, 0x1000);
-        store_fixture_append(&second, 2, 0x2000);
+        append_sample(&first, 1, 0x1000);
+        append_sample(&second, 1, 0x1000);
+        append_sample(&second, 2, 0x2000);
         ck_assert_int_eq(read_gauge("after"), -1);
         unresolved_counts_request(u);
         wait_for_gauge("after", 3);
         ck_assert_int_eq(read_gauge("before"), -1);
-        store_fixture_append(&first, 2, 0x2000);
+        append_sample(&first, 2, 0x2000);
         unresolved_counts_request(u);
         wait_for_gauge("after", 4);
         wait_for_gauge("before", 3);
@@ -83,8 +97,8 @@ START_TEST(counts_of_one_store_keep_those_of_the_others)
         const uint64_t after[SYMBOL_STATE_COUNT] = { [SYMBOL_NO_DEBUGINFO] = 20 };
         struct unresolved_counts *u = start_counts();
 
-        store_fixture_append(&first, 1, 0x1000);
-        store_fixture_append(&second, 1, 0x1000);
+        append_sample(&first, 1, 0x1000);
+        append_sample(&second, 1, 0x1000);
         unresolved_counts_request(u);
         wait_for_gauge("after", 2); /* both are counted */
         unresolved_counts_set(u, stores[1], before, after);

@@ -109,7 +109,7 @@ static void append(struct test_profile *t)
         test_profile_deinit(t);
 }
 
-/* Samples of value 2, each with one location, at consecutive addresses. */
+/* Stacks of two samples, each with one location, at consecutive addresses. */
 static void ingest(const char *hex, uint64_t address, uint32_t count)
 {
         struct test_profile t;
@@ -118,7 +118,7 @@ static void ingest(const char *hex, uint64_t address, uint32_t count)
         for (uint32_t i = 0; i < count; i++) {
                 uint32_t location = test_location(&t, address + i);
 
-                test_sample(&t, T0, 2, &location, 1, NULL);
+                test_sample(&t, T0, 2 * TEST_PROFILE_PERIOD, &location, 1, NULL);
         }
         append(&t);
 }
@@ -130,7 +130,7 @@ static void ingest_named(const char *hex, uint64_t address, const char *file)
 
         test_profile_init(&t, hex, "/bin/x");
         location = test_named_location(&t, true, address, "sent", file, *file ? 7 : 0);
-        test_sample(&t, T0, 2, &location, 1, NULL);
+        test_sample(&t, T0, 2 * TEST_PROFILE_PERIOD, &location, 1, NULL);
         append(&t);
 }
 
@@ -144,7 +144,7 @@ static void ingest_without_address(const char *hex)
         test_profile_init(&t, hex, "/bin/x");
         l.mapping = t.mapping;
         check_ok(profile_add_location(&t.p, &l, &location, &err), &err);
-        test_sample(&t, T0, 2, &location, 1, NULL);
+        test_sample(&t, T0, 2 * TEST_PROFILE_PERIOD, &location, 1, NULL);
         append(&t);
 }
 
@@ -224,15 +224,16 @@ END_TEST
 
 static const struct scan_filter everything = { .from_unix_ns = 0, .to_unix_ns = INT64_MAX };
 
-static void expect(const struct scan_upload *u, const char *hex, enum symbol_state state, uint64_t samples)
+static void expect(const struct scan_upload *u, const char *hex, enum symbol_state state, uint64_t locations)
 {
         char got[BUILD_ID_HEX_MAX];
 
         ck_assert_str_eq(build_id_hex(&u->build_id, got), hex);
         ck_assert_str_eq(symbol_state_name(u->state), symbol_state_name(state));
-        ck_assert_uint_eq(u->samples, samples);
-        ck_assert_uint_eq(u->locations, samples);
-        ck_assert_int_eq(u->value, 2 * (int64_t)samples);
+        ck_assert_uint_eq(sample_count_round(u->samples), 2 * locations);
+        ck_assert(!u->samples.are_stacks);
+        ck_assert_uint_eq(u->locations, locations);
+        ck_assert_int_eq(u->value, 2 * TEST_PROFILE_PERIOD * (int64_t)locations);
 }
 
 START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
@@ -245,7 +246,7 @@ START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
         for (int round = 0; round < 2; round++) { /* the head, then parts */
                 check_ok(store_scan_begin(store, &scan, &err), &err);
                 check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
-                ck_assert_uint_eq(u.samples, 9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 1 + 10);
+                ck_assert_uint_eq(sample_count_round(u.samples), 2 * (9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 1 + 10));
                 ck_assert_str_eq(u.unit, "nanoseconds");
                 ck_assert_uint_eq(u.missing_count, 5);
                 expect(&u.missing[0], "0a0a0a", SYMBOL_OUTSIDE, 8);
@@ -259,6 +260,44 @@ START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
                 store_scan_end(scan);
                 flush();
         }
+}
+END_TEST
+
+/* One profile has the number and the time of the same samples, in two periods; another type does not tell. */
+START_TEST(samples_are_counted_once_by_the_type_with_most)
+{
+        struct profile_type number, slow, bytes;
+        struct scan_missing *missing;
+        struct test_profile t;
+        struct store_scan *scan;
+        uint32_t time, leaf;
+        struct error err;
+        size_t count;
+
+        test_profile_init(&t, "bbbbbb", "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        time = t.type;
+        test_sample(&t, T0, 3 * TEST_PROFILE_PERIOD, &leaf, 1, NULL);
+        number = (struct profile_type){ .id = test_string(&t, "process_cpu:samples:count:cpu:nanoseconds"),
+                                        .unit = test_string(&t, "count") };
+        check_ok(profile_add_type(&t.p, &number, &t.type, &err), &err);
+        test_sample(&t, T0, 8, &leaf, 1, NULL);
+        slow = t.p.types.items[time];
+        slow.period *= 2;
+        check_ok(profile_add_type(&t.p, &slow, &t.type, &err), &err);
+        test_sample(&t, T0, 10 * TEST_PROFILE_PERIOD, &leaf, 1, NULL);
+        bytes = (struct profile_type){ .id = test_string(&t, "memory:alloc_space:bytes:space:bytes"),
+                                       .unit = test_string(&t, "bytes") };
+        check_ok(profile_add_type(&t.p, &bytes, &t.type, &err), &err);
+        for (int i = 0; i < 20; i++)
+                test_sample(&t, T0 + i, 4096, &leaf, 1, NULL);
+        append(&t);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_list_missing(scan, &everything, &missing, &count, &err), &err);
+        ck_assert_uint_eq(count, 1);
+        ck_assert_uint_eq(sample_count_round(missing[0].samples), 8); /* 3 + 5 of them are timed */
+        ck_assert(!missing[0].samples.are_stacks);
+        store_scan_end(scan);
 }
 END_TEST
 
@@ -301,7 +340,7 @@ START_TEST(object_is_listed_once_with_main_reason)
         check_ok(store_scan_begin(store, &scan, &err), &err);
         check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 1);
-        ck_assert_uint_eq(u.missing[0].samples, 1);
+        ck_assert_uint_eq(sample_count_round(u.missing[0].samples), 1);
         ck_assert_uint_eq(u.missing[0].locations, 3);
         ck_assert_int_eq(u.missing[0].value, 5);
         store_scan_end(scan);
@@ -316,7 +355,7 @@ START_TEST(object_is_listed_once_with_main_reason)
         check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 2);
         expect(&u.missing[0], "dddddd", SYMBOL_FAILED, 3);
-        ck_assert_uint_eq(u.missing[1].samples, 1);
+        ck_assert_uint_eq(sample_count_round(u.missing[1].samples), 1);
         store_scan_end(scan);
 }
 END_TEST
@@ -341,5 +380,5 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("missing", new_locations_without_frames_are_counted_by_reason,
                         locations_with_frames_have_no_reason, only_reasons_fixed_by_debuginfo_request_upload,
-                        object_with_full_debuginfo_requests_no_upload, object_is_listed_once_with_main_reason,
-                        sender_names_without_lines_request_upload)
+                        samples_are_counted_once_by_the_type_with_most, object_with_full_debuginfo_requests_no_upload,
+                        object_is_listed_once_with_main_reason, sender_names_without_lines_request_upload)

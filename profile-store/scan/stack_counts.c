@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile-store/scan/stack_counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile-store/scan/scan_internal.h"
+
+void stack_counts_deinit(struct stack_counts *c)
+{
+        scan_group_sums_deinit(&c->sums);
+        free(c->samples);
+        free(c->values);
+        memory_release(&c->memory);
+        *c = (struct stack_counts){ 0 };
+}
+
+/* Keep the greater number, and any number rather than one of stacks. */
+static void keep_most(struct counted_samples *most, struct counted_samples count)
+{
+        if (most->are_stacks != count.are_stacks && (most->whole || most->fraction)) {
+                if (most->are_stacks)
+                        *most = count;
+                return;
+        }
+        if (sample_count_compare(count, *most) > 0)
+                *most = count;
+}
+
+/* The end of the sums whose groups have the type of sum `first`. */
+static size_t find_end_of_type(const struct scan_group_sums *s, size_t first)
+{
+        const char *type = s->groups[s->items[first].group].type;
+        size_t end = first + 1;
+
+        while (end < s->count && strcmp(s->groups[s->items[end].group].type, type) == 0)
+                end++;
+        return end;
+}
+
+/* Add up the periods of each type, and keep the type with most samples. of_type: zeroed, by stack. */
+static enum status count_by_type(struct stack_counts *c, const struct sample_count_rule *rules,
+                                 struct counted_samples *of_type, struct work_meter *meter, struct error *err)
+{
+        const struct scan_group_sums *s = &c->sums;
+        enum status st = ST_OK;
+
+        for (size_t first = 0, end; !st && first < s->count; first = end) {
+                end = find_end_of_type(s, first);
+                st = work_meter_add(meter, end - first, err);
+                for (size_t i = first; i < end; i++)
+                        sample_count_add(&of_type[s->items[i].item],
+                                         compute_sample_count(&rules[s->items[i].group], s->items[i].value,
+                                                              s->items[i].samples));
+                for (size_t i = first; i < end; i++) {
+                        struct counted_samples *count = &of_type[s->items[i].item];
+
+                        keep_most(&c->samples[s->items[i].item], *count);
+                        *count = (struct counted_samples){ 0 };
+                }
+        }
+        return st;
+}
+
+static void sum_values(struct stack_counts *c)
+{
+        const struct scan_group_sums *s = &c->sums;
+        bool has_one_unit = true;
+
+        for (size_t i = 0; i < s->count; i++) {
+                int64_t *value = &c->values[s->items[i].item];
+
+                if (__builtin_add_overflow(*value, s->items[i].value, value))
+                        *value = s->items[i].value < 0 ? INT64_MIN : INT64_MAX;
+        }
+        for (size_t i = 1; i < s->group_count; i++)
+                has_one_unit = has_one_unit && strcmp(s->groups[i].unit, s->groups[0].unit) == 0;
+        if (s->group_count && has_one_unit && strlen(s->groups[0].unit) < sizeof c->unit)
+                memcpy(c->unit, s->groups[0].unit, strlen(s->groups[0].unit) + 1);
+}
+
+enum status stack_counts_load(struct store_scan *scan, const struct scan_filter *filter, struct stack_counts *ret,
+                              struct error *err)
+{
+        _cleanup_stack_counts_ struct stack_counts c = { .memory.use = MEMORY_QUERIES };
+        _cleanup_free_ struct sample_count_rule *rules = NULL;
+        _cleanup_free_ struct counted_samples *of_type = NULL;
+        enum status st = store_scan_sum_groups(scan, filter, &(struct scan_group_by){ 0 }, &c.sums, err);
+        size_t n = c.sums.stacks.count + 1;
+
+        if (!st)
+                st = memory_reserve(&c.memory, n * (sizeof *c.samples + sizeof *of_type + sizeof *c.values), err);
+        if (st)
+                return st;
+        rules = scan_group_sums_list_count_rules(&c.sums);
+        c.samples = calloc(n, sizeof *c.samples);
+        of_type = calloc(n, sizeof *of_type);
+        c.values = calloc(n, sizeof *c.values);
+        if (!rules || !c.samples || !of_type || !c.values)
+                return error_no_memory(err);
+        st = count_by_type(&c, rules, of_type, scan->meter, err);
+        if (st)
+                return st;
+        sum_values(&c);
+        *ret = c;
+        c = (struct stack_counts){ 0 };
+        return ST_OK;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CAIRN_PROFILE_STORE_SCAN_STACK_COUNTS_H
+#define CAIRN_PROFILE_STORE_SCAN_STACK_COUNTS_H
+
+/**
+ * @file
+ * How many samples were taken of each stack, of samples of any types and units.
+ *
+ * Several types of one profile may count the same samples, such as a number and the CPU time: of a stack, those of the
+ * type with most are counted. Stacks as sent are counted only where no type tells.
+ *
+ * Memory: 48 bytes per stack and type, from the budget for queries. Threads: the caller's.
+ */
+#include "profile-formats/sample_count.h"
+#include "profile-store/scan_groups.h"
+
+struct stack_counts {
+        struct scan_group_sums sums;     /* by type, unit and period */
+        struct counted_samples *samples; /* by stack of sums.stacks; owned */
+        int64_t *values;                 /* by stack, likewise; of all types: meaningful if they have one unit */
+        char unit[32];                   /* of values; "" when nothing matched or units differ */
+        struct memory_reservation memory;
+};
+
+void stack_counts_deinit(struct stack_counts *c); /* also fine on a zeroed one */
+#define _cleanup_stack_counts_ _cleanup_(stack_counts_deinit)
+
+enum status stack_counts_load(struct store_scan *scan, const struct scan_filter *filter, struct stack_counts *ret,
+                              struct error *err) MUST_CHECK;
+
+#endif
