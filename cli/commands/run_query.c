@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "cli/commands/profile_input.h"
@@ -42,9 +43,15 @@ void query_view_add(struct query_params *p, const struct query_view *v)
 
 enum status parse_query_selector(int argc, char **argv, const char **ret, struct error *err)
 {
+        struct stat found;
+
         if (argc > 1)
                 return error_set(err, ST_USAGE, "at most one selector: unexpected '%s' (quote it for the shell)",
                                  argv[1]);
+        if (argc && !strpbrk(argv[0], "{=") && !stat(argv[0], &found))
+                return error_set(err, ST_USAGE, "'%s' is no selector but a %s: query it with %s %s", argv[0],
+                                 S_ISDIR(found.st_mode) ? "directory" : "file",
+                                 S_ISDIR(found.st_mode) ? "--data" : "--profile", argv[0]);
         *ret = argc ? argv[0] : "";
         return ST_OK;
 }

@@ -36,6 +36,11 @@ run why abcd 1
 is "$? $(cat "$tmp/err")" "1 cairn why: there is no file 'abcd' here; a build-id requires --data DIR or --server URL" \
         "a build-id without a place to search is explained"
 
+# ---- queries ----
+: >"$tmp/cpu.pb"
+wrong "'$tmp/cpu.pb' is no selector but a file: query it with --profile $tmp/cpu[.]pb$" "a file in place of a selector" top "$tmp/cpu.pb"
+wrong "'$tmp' is no selector but a directory: query it with --data $tmp$" "a directory in place of a selector" flame "$tmp"
+
 # ---- debuginfo ----
 id=00112233445566778899aabbccddeeff00112233
 for verb in list "show $id" "get $id" "rm $id" "pin $id" "unpin $id" gc; do
