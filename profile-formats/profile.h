@@ -124,6 +124,7 @@ struct profile {
         uint32_t first_shown_type; /* type that readers should show first, plus one; 0: theirs to choose */
         PROFILE_TABLE(struct profile_label) labels;
         PROFILE_TABLE(struct profile_sample) samples;
+        bool states_types;             /* names of types are those that the file states, rather than derived ones */
         struct profile_intern *intern; /* string table in use while building; private */
         uint64_t work, max_work;       /* units; max_work 0: unlimited */
         uint64_t rejected_samples;     /* count of rejected samples; the first reason is below */

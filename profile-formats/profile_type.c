@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/memory/buf.h"
 #include "common/limits.h"
 #include "common/text.h"
 
@@ -141,22 +140,48 @@ static void append_type_part(struct buf *b, const char *part, bool last)
                 buf_append_u8(b, ':');
 }
 
+bool profile_type_split(char *id, struct profile_type_parts *ret)
+{
+        char *parts[TYPE_PERIOD_UNIT + 1] = { id };
+
+        for (unsigned i = 1; i <= TYPE_PERIOD_UNIT; i++) {
+                char *colon = strchr(parts[i - 1], ':');
+
+                if (!colon)
+                        return false;
+                *colon = 0;
+                parts[i] = colon + 1;
+        }
+        *ret = (struct profile_type_parts){ .name = parts[TYPE_NAME],
+                                            .sample_type = parts[TYPE_SAMPLE_TYPE],
+                                            .sample_unit = parts[TYPE_SAMPLE_UNIT],
+                                            .period_type = parts[TYPE_PERIOD_TYPE],
+                                            .period_unit = parts[TYPE_PERIOD_UNIT] };
+        return !strchr(parts[TYPE_PERIOD_UNIT], ':');
+}
+
+void profile_type_compose(const struct profile_type_parts *parts, struct buf *ret)
+{
+        const char *period_type = parts->period_type ? parts->period_type : "", *name = parts->name;
+
+        if (!name || !*name)
+                name = guess_profile_name(parts->sample_type, parts->sample_unit, period_type);
+        append_type_part(ret, name, false);
+        append_type_part(ret, parts->sample_type, false);
+        append_type_part(ret, parts->sample_unit, false);
+        append_type_part(ret, period_type, false);
+        append_type_part(ret, parts->period_unit ? parts->period_unit : "", true);
+}
+
 enum status profile_type_add(struct profile *p, const struct profile_type_parts *parts, uint32_t *ret,
                              struct error *err)
 {
-        const char *period_type = parts->period_type ? parts->period_type : "", *name = parts->name;
         struct profile_type t = { .period = parts->period };
         _cleanup_buf_ struct buf id;
         enum status st;
 
-        if (!name || !*name)
-                name = guess_profile_name(parts->sample_type, parts->sample_unit, period_type);
         buf_init(&id, LIMIT_LABEL_BYTES);
-        append_type_part(&id, name, false);
-        append_type_part(&id, parts->sample_type, false);
-        append_type_part(&id, parts->sample_unit, false);
-        append_type_part(&id, period_type, false);
-        append_type_part(&id, parts->period_unit ? parts->period_unit : "", true);
+        profile_type_compose(parts, &id);
         st = buf_status(&id, err, "profile type");
         if (!st)
                 st = profile_count_work(p, id.size, err);

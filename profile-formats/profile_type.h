@@ -6,6 +6,7 @@
  * @file
  * Profile type ids: "name:sample_type:sample_unit:period_type:period_unit", as in Pyroscope and Parca.
  */
+#include "common/memory/buf.h"
 #include "profile-formats/profile.h"
 
 /** The five parts. */
@@ -44,6 +45,12 @@ struct profile_type_parts {
         const char *period_type, *period_unit; /* NULL is "" */
         int64_t period;                        /* in period_unit, 0 when unknown */
 };
+
+/** Cut a copy of an id into its parts, without a period. @return false: it does not have five parts. */
+bool profile_type_split(char *id, struct profile_type_parts *ret);
+
+/** Append the id of these parts. Colons inside a part become '_'. */
+void profile_type_compose(const struct profile_type_parts *parts, struct buf *ret);
 
 /** Add a type given by its parts. Colons inside a part become '_'. */
 enum status profile_type_add(struct profile *p, const struct profile_type_parts *parts, uint32_t *ret,

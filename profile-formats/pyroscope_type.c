@@ -103,7 +103,7 @@ static const char *choose_type_name(const struct profile *p, const struct json_v
 enum status pyroscope_name_types(struct profile *p, const struct json_value *config, struct error *err)
 {
         char shown[NAME_BYTES];
-        const char *name = choose_type_name(p, config, shown);
+        const char *name = p->states_types ? "" : choose_type_name(p, config, shown);
         enum status st = ST_OK;
 
         for (uint32_t i = 0; !st && *name && i < p->types.count; i++) {
@@ -186,6 +186,7 @@ enum status pyroscope_subtract_previous(struct profile *p, struct profile *previ
         sum.profile.samples.count = kept;
         if (!st) {
                 sum.profile.first_shown_type = find_first_shown_type(&sum.profile, p);
+                sum.profile.states_types = p->states_types;
                 sum.profile.rejected_samples = p->rejected_samples;
                 memcpy(sum.profile.rejected_reason, p->rejected_reason, sizeof p->rejected_reason);
                 profile_deinit(p);

@@ -15,7 +15,8 @@
 #include "profile-formats/profile.h"
 
 /**
- * Give all types of a decoded pprof file the name (first part of the id) that Pyroscope gives them.
+ * Give all types of a decoded pprof file the name (first part of the id) that Pyroscope gives them, unless the file
+ * states their names.
  * @param config  the object of sample_type_config by sample type; NULL: the usual names.
  */
 enum status pyroscope_name_types(struct profile *p, const struct json_value *config, struct error *err) MUST_CHECK;

@@ -12,6 +12,8 @@
  *   give object addresses later. Senders have adjusted return addresses.
  * - Names of frames are kept. Frames of drop_frames are removed with those that they call (frame_expressions.h).
  * - Numeric labels and the default sample type become hidden labels (hidden_label.h).
+ * - Types are those that comments of pprof_encode() state for their names, else composed of the sample type and the
+ *   period type.
  *
  * Threads: no shared state.
  * Source: google/pprof proto/profile.proto.
@@ -20,7 +22,8 @@
 #include "profile-formats/profile.h"
 
 /**
- * @param name  the name part of the type ids ("process_cpu", "memory"), NULL: derived from the sample types.
+ * @param name  the name part of the type ids ("process_cpu", "memory"), NULL: stated by comments, or derived from the
+ *              sample types.
  * @param ret   initialised here; profile_deinit() it on success only.
  * @return ST_BAD_DATA: damaged gzip, malformed, an unknown string, function or location, an id used twice, a sample
  *         with another number of values than there are sample types; ST_TOO_BIG: a limit, LIMIT_HTTP_BODY_BYTES for
@@ -47,7 +50,8 @@ enum status pprof_decode_for_query(const void *data, size_t n, struct profile *r
 
 /**
  * Append a gzip'd pprof file with all frames that the profile has. Mappings start at 0 and addresses are object
- * addresses; locations with file offsets get a mapping of the whole file.
+ * addresses; locations with file offsets get a mapping of the whole file. Sample types have names of their own
+ * (pprof_type_names.h).
  */
 enum status pprof_encode(const struct profile *p, struct buf *ret, struct error *err) MUST_CHECK;
 /** The same without gzip. */

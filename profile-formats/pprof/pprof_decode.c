@@ -74,6 +74,8 @@ struct pprof_decoder {
         uint32_t default_type; /* string: sample type that readers show first; 0: none */
         uint32_t default_type_label;
         struct pprof_value_type period_type;
+        uint32_t type_comments[LIMIT_PROFILE_TYPES]; /* strings that begin with TYPE_COMMENT_PREFIX */
+        uint32_t type_comment_count;
         int64_t period, time_unix_ns, duration_ns;
         struct buf values;
         bool has_object_addresses;
@@ -635,6 +637,78 @@ static enum status collect_pprof_parts(struct pprof_decoder *d, const void *data
         return r.failed ? reader_error(&r, err, "pprof file") : ST_OK;
 }
 
+/* Keep the comments that state types. Comments outside of the string table are ignored. */
+static enum status read_pprof_comments(struct pprof_decoder *d, struct wire_field f, struct error *err)
+{
+        const size_t n = strlen(TYPE_COMMENT_PREFIX);
+        uint64_t index;
+        enum status st = ST_OK;
+
+        while (!st && d->type_comment_count < LIMIT_PROFILE_TYPES && wire_next_number(&f, WIRE_VARINT, &index)) {
+                const struct pprof_part *texts = d->parts[PPROF_STRING_TABLE];
+
+                if (!index || index >= d->counts[PPROF_STRING_TABLE] || texts[index].size < n ||
+                    memcmp(texts[index].data, TYPE_COMMENT_PREFIX, n) != 0)
+                        continue;
+                st = read_pprof_string(d, index, &f.bytes, &d->type_comments[d->type_comment_count++], err);
+        }
+        return st;
+}
+
+/*
+ * Find the parts of the type that a comment states for a name. The unit is that of the file, which tools may convert,
+ * and the file's period is one of its period type only.
+ * @param parts  of the type by its name; they are replaced.
+ * @return false: no comment states it.
+ */
+static bool find_stated_type(struct pprof_decoder *d, struct profile_type_parts *parts)
+{
+        const size_t prefix = strlen(TYPE_COMMENT_PREFIX), n = strlen(parts->sample_type);
+        const size_t separator = strlen(TYPE_COMMENT_SEPARATOR);
+
+        for (uint32_t i = 0; i < d->type_comment_count; i++) {
+                const struct profile_string *s = &d->p->strings.items[d->type_comments[i]];
+                struct profile_type_parts stated;
+                char *id;
+
+                if (s->size < prefix + n + separator || s->size - prefix - n - separator > LIMIT_LABEL_BYTES ||
+                    memcmp(s->text + prefix, parts->sample_type, n) != 0 ||
+                    memcmp(s->text + prefix + n, TYPE_COMMENT_SEPARATOR, separator) != 0)
+                        continue;
+                id = arena_strndup(&d->scratch, s->text + prefix + n + separator, s->size - prefix - n - separator);
+                if (!id || !profile_type_split(id, &stated))
+                        continue;
+                stated.sample_unit = parts->sample_unit;
+                if (strcmp(stated.period_type, parts->period_type) == 0 &&
+                    strcmp(stated.period_unit, parts->period_unit) == 0)
+                        stated.period = parts->period;
+                *parts = stated;
+                return true;
+        }
+        return false;
+}
+
+static enum status read_pprof_type(struct pprof_decoder *d, uint32_t i, const char *name, struct error *err)
+{
+        struct profile *p = d->p;
+        struct profile_type_parts parts = { .name = name, .period = d->period };
+        struct pprof_value_type t = { 0 };
+        enum status st = read_pprof_value_type(d, open_pprof_part(d, PPROF_SAMPLE_TYPE, i), &t, err);
+
+        if (st)
+                return st;
+        parts.sample_type = profile_text(p, t.type);
+        parts.sample_unit = profile_text(p, t.unit);
+        parts.period_type = profile_text(p, d->period_type.type);
+        parts.period_unit = profile_text(p, d->period_type.unit);
+        if (!name && find_stated_type(d, &parts))
+                p->states_types = true;
+        st = profile_type_add(p, &parts, &d->types[i], err);
+        if (!st && d->default_type && t.type == d->default_type)
+                p->first_shown_type = d->types[i] + 1;
+        return st;
+}
+
 static enum status read_pprof_header(struct pprof_decoder *d, const void *data, size_t n, const char *name,
                                      struct error *err)
 {
@@ -660,6 +734,8 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
                         keep_frames = f.value;
                 else if (f.number == PPROF_PERIOD_TYPE && f.type == WIRE_BYTES)
                         st = read_pprof_value_type(d, f.bytes, &d->period_type, err);
+                else if (f.number == PPROF_COMMENT)
+                        st = read_pprof_comments(d, f, err);
         }
         if (!st)
                 st = read_pprof_string(d, drop_frames, &r, &d->drop_frames, err);
@@ -671,21 +747,8 @@ static enum status read_pprof_header(struct pprof_decoder *d, const void *data, 
                 st = profile_add_string(p, DEFAULT_TYPE_LABEL, strlen(DEFAULT_TYPE_LABEL), &d->default_type_label, err);
         if (!st && d->counts[PPROF_SAMPLE] && d->counts[PPROF_SAMPLE_TYPE] == 0)
                 st = error_set(err, ST_BAD_DATA, "pprof file has samples, but no sample type");
-        for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE_TYPE]; i++) {
-                struct profile_type_parts parts = { .name = name, .period = d->period };
-                struct pprof_value_type t = { 0 };
-
-                st = read_pprof_value_type(d, open_pprof_part(d, PPROF_SAMPLE_TYPE, i), &t, err);
-                if (st)
-                        break;
-                parts.sample_type = profile_text(p, t.type);
-                parts.sample_unit = profile_text(p, t.unit);
-                parts.period_type = profile_text(p, d->period_type.type);
-                parts.period_unit = profile_text(p, d->period_type.unit);
-                st = profile_type_add(p, &parts, &d->types[i], err);
-                if (!st && d->default_type && t.type == d->default_type)
-                        p->first_shown_type = d->types[i] + 1;
-        }
+        for (uint32_t i = 0; !st && i < d->counts[PPROF_SAMPLE_TYPE]; i++)
+                st = read_pprof_type(d, i, name, err);
         return st;
 }
 

@@ -22,6 +22,7 @@
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/number_map.h"
 #include "profile-formats/pprof/pprof_fields.h"
+#include "profile-formats/pprof/pprof_type_names.h"
 #include "profile-formats/profile_type.h"
 #include "profile-formats/proto/pprof.pb-c.h"
 #include "profile-formats/proto_message.h"
@@ -50,6 +51,8 @@ struct pprof_encoder {
         bool *symbolized;            /* of each of these, whether one of its locations has lines; owned */
         struct number_map functions; /* (name, linkage name, file, start line) */
         struct string_list more;     /* the string table */
+        struct arena scratch;
+        const char **type_names; /* in scratch */
         struct pprof_entries *entries;
 };
 
@@ -80,17 +83,56 @@ static void append_to_file(struct pprof_encoder *e, const Pprof__Profile *part)
         proto_message_append(e->out, &part->base);
 }
 
-static Pprof__ValueType make_value_type(struct pprof_encoder *e, const char *id, enum profile_type_part type,
-                                        enum profile_type_part unit)
+static uint32_t number_type_part(struct pprof_encoder *e, const char *id, enum profile_type_part part)
 {
-        size_t type_size, unit_size;
-        const char *type_text = profile_type_part(id, type, &type_size);
-        const char *unit_text = profile_type_part(id, unit, &unit_size);
-        Pprof__ValueType ret = PPROF__VALUE_TYPE__INIT;
+        size_t n;
+        const char *text = profile_type_part(id, part, &n);
 
-        ret.type = number_pprof_string(e, type_text, type_size);
-        ret.unit = number_pprof_string(e, unit_text, unit_size);
-        return ret;
+        return number_pprof_string(e, text, n);
+}
+
+/* Whether pprof_decode() composes the id from the name of the sample type and the period type. */
+static bool is_type_id_evident(struct pprof_encoder *e, const char *id, const char *name, const char *period_id)
+{
+        char *own = arena_strndup(&e->scratch, id, strlen(id));
+        char *of_period = arena_strndup(&e->scratch, period_id, strlen(period_id));
+        struct profile_type_parts parts, period_parts;
+        _cleanup_buf_ struct buf found = { 0 };
+
+        if (!own || !of_period) {
+                e->failed = arena_error(&e->scratch, e->err, "sample types");
+                return true;
+        }
+        if (!profile_type_split(own, &parts) || !profile_type_split(of_period, &period_parts))
+                return true;
+        parts.name = NULL;
+        parts.sample_type = name;
+        parts.period_type = period_parts.period_type;
+        parts.period_unit = period_parts.period_unit;
+        buf_init(&found, SIZE_MAX);
+        profile_type_compose(&parts, &found);
+        return !found.failed && strcmp(buf_cstr(&found), id) == 0;
+}
+
+static void put_type_comment(struct pprof_encoder *e, const char *name, const char *id)
+{
+        Pprof__Profile part = PPROF__PROFILE__INIT;
+        _cleanup_buf_ struct buf text;
+        int64_t number;
+
+        buf_init(&text, SIZE_MAX);
+        buf_append_str(&text, TYPE_COMMENT_PREFIX);
+        buf_append_str(&text, name);
+        buf_append_str(&text, TYPE_COMMENT_SEPARATOR);
+        buf_append_str(&text, id);
+        if (!e->failed)
+                e->failed = buf_status(&text, e->err, "comment");
+        if (e->failed)
+                return;
+        number = number_pprof_string(e, (const char *)text.data, text.size);
+        part.n_comment = 1;
+        part.comment = &number;
+        append_to_file(e, &part);
 }
 
 static void put_pprof_types(struct pprof_encoder *e)
@@ -98,26 +140,34 @@ static void put_pprof_types(struct pprof_encoder *e)
         const struct profile *p = e->p;
 
         for (uint32_t i = 0; i < p->types.count; i++) {
-                Pprof__ValueType type =
-                        make_value_type(e, profile_text(p, p->types.items[i].id), TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT);
-                Pprof__ValueType *entries[] = { &type };
+                Pprof__ValueType type = PPROF__VALUE_TYPE__INIT, *entries[] = { &type };
                 Pprof__Profile part = PPROF__PROFILE__INIT;
 
+                type.type = number_pprof_string(e, e->type_names[i], strlen(e->type_names[i]));
+                type.unit = number_type_part(e, profile_text(p, p->types.items[i].id), TYPE_SAMPLE_UNIT);
                 part.n_sample_type = 1;
                 part.sample_type = entries;
                 append_to_file(e, &part);
         }
         if (p->types.count) {
-                const struct profile_type *first = &p->types.items[p->first_shown_type ? p->first_shown_type - 1 : 0];
-                const char *id = profile_text(p, first->id);
-                Pprof__ValueType type = make_value_type(e, id, TYPE_PERIOD_TYPE, TYPE_PERIOD_UNIT);
+                const uint32_t first = p->first_shown_type ? p->first_shown_type - 1 : 0;
+                const char *period_id = profile_text(p, p->types.items[first].id), *name = e->type_names[first];
+                Pprof__ValueType type = PPROF__VALUE_TYPE__INIT;
                 Pprof__Profile part = PPROF__PROFILE__INIT;
 
+                type.type = number_type_part(e, period_id, TYPE_PERIOD_TYPE);
+                type.unit = number_type_part(e, period_id, TYPE_PERIOD_UNIT);
                 part.period_type = &type;
-                part.period = first->period;
+                part.period = p->types.items[first].period;
                 if (p->first_shown_type)
-                        part.default_sample_type = make_value_type(e, id, TYPE_SAMPLE_TYPE, TYPE_SAMPLE_UNIT).type;
+                        part.default_sample_type = number_pprof_string(e, name, strlen(name));
                 append_to_file(e, &part);
+                for (uint32_t i = 0; i < p->types.count; i++) {
+                        const char *id = profile_text(p, p->types.items[i].id);
+
+                        if (!is_type_id_evident(e, id, e->type_names[i], period_id))
+                                put_type_comment(e, e->type_names[i], id);
+                }
         }
 }
 
@@ -361,6 +411,9 @@ static enum status encode_pprof(struct pprof_encoder *e)
                 entries->line_list[i] = &entries->lines[i];
         for (size_t i = 0; i < LIMIT_LABELS_PER_SAMPLE; i++)
                 entries->label_list[i] = &entries->labels[i];
+        e->failed = name_pprof_types(p, &e->scratch, &e->type_names, e->err);
+        if (e->failed)
+                return e->failed;
         put_pprof_types(e);
         put_pprof_samples(e, order, values);
         number_main_mapping(e);
@@ -380,8 +433,10 @@ enum status pprof_encode_plain(const struct profile *p, struct buf *ret, struct 
         enum status st;
 
         string_list_init(&e.more, p, PPROF_STRING_TABLE);
+        arena_init(&e.scratch, LIMIT_PROFILE_MEMORY_BYTES);
         st = encode_pprof(&e);
         string_list_deinit(&e.more);
+        arena_deinit(&e.scratch);
         number_map_deinit(&e.mappings);
         number_map_deinit(&e.functions);
         free(e.symbolized);

@@ -2,6 +2,13 @@
 #ifndef CAIRN_PROFILE_FORMATS_PPROF_PPROF_FIELDS_H
 #define CAIRN_PROFILE_FORMATS_PPROF_PPROF_FIELDS_H
 
+/*
+ * A comment that states the id of a sample type: "# cairn type NAME = ID", where NAME is that of the file's sample
+ * type. Readers do not show comments that begin with '#'.
+ */
+#define TYPE_COMMENT_PREFIX "# cairn type "
+#define TYPE_COMMENT_SEPARATOR " = "
+
 /* Field numbers of perftools.profiles. Source: google/pprof proto/profile.proto. */
 enum {
         PPROF_SAMPLE_TYPE = 1,
@@ -16,6 +23,7 @@ enum {
         PPROF_DURATION_NANOS = 10,
         PPROF_PERIOD_TYPE = 11,
         PPROF_PERIOD = 12,
+        PPROF_COMMENT = 13,
         PPROF_DEFAULT_SAMPLE_TYPE = 14,
 
         PPROF_VALUE_TYPE_TYPE = 1,

@@ -11,6 +11,7 @@
 #include "profile-formats/profile_type.h"
 #include "profile-formats/sample_count.h"
 #include "profile-formats/proto/pprof.pb-c.h"
+#include "profile-formats/pyroscope_type.h"
 #include "profile-formats/wire.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/suite.h"
@@ -259,6 +260,97 @@ START_TEST(numeric_labels_and_default_type_come_back)
         check_number_label(file, "span", 0, "bytes");
         ck_assert(is_pprof_text(file, file->default_sample_type, "alloc_space"));
         pprof__profile__free_unpacked(file, NULL);
+}
+END_TEST
+
+/* Types that differ by more than the name of their sample type come back, and each has a name of its own. */
+START_TEST(sample_types_of_one_name_come_back)
+{
+        static const struct {
+                const char *id, *name;
+        } types[] = {
+                { "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "cpu" },
+                { "process_cpu:samples:count:cpu:nanoseconds", "samples" },
+                { "process_cpu:samples:count::", "process_cpu_samples" },
+                { "exceptions:samples:count::", "exceptions_samples" },
+                { "block:delay:nanoseconds::", "block_delay" },
+                { "mutex:delay:nanoseconds::", "mutex_delay" },
+                { "block:contentions:count::", "block_contentions" },
+                { "mutex:contentions:count:contentions:count", "mutex_contentions" },
+                { "memory:alloc:bytes:space:bytes", "memory_alloc_bytes" },
+                { "memory:alloc:count:space:bytes", "memory_alloc_count" },
+                { "memory:live:count:space:bytes", "memory_live_count_space_bytes" },
+                { "memory:live:count::", "memory_live_count" },
+                { "wall:wall:nanoseconds:cpu:nanoseconds", "wall_wall" },
+                { "x:wall:nanoseconds::", "x_wall_nanoseconds" },
+                { "y:x_wall:nanoseconds::", "y_x_wall" },
+        };
+        enum { COUNT = sizeof types / sizeof *types };
+        _cleanup_profile_ struct profile p, back, named;
+        _cleanup_buf_ struct buf b;
+        Pprof__Profile *file;
+        struct error err;
+
+        ck_assert_int_eq(profile_init(&p, MiB(1), NULL), ST_OK);
+        for (uint32_t i = 0; i < COUNT; i++) {
+                struct profile_sample s = { .value = (int64_t)i + 1 };
+                uint32_t number;
+
+                ck_assert_int_eq(profile_type_add_id(&p, types[i].id, 1000, &s.type, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_stack(&p, NULL, 0, &s.stack, NULL), ST_OK);
+                ck_assert_int_eq(profile_add_sample(&p, &s, &number, NULL), ST_OK);
+        }
+        p.first_shown_type = 1;
+        buf_init(&b, MiB(1));
+        ck_assert_int_eq(pprof_encode_plain(&p, &b, &err), ST_OK);
+        file = pprof__profile__unpack(NULL, b.size, b.data);
+        ck_assert_ptr_nonnull(file);
+        ck_assert_uint_eq(file->n_sample_type, COUNT);
+        for (uint32_t i = 0; i < COUNT; i++)
+                ck_assert_msg(is_pprof_text(file, file->sample_type[i]->type, types[i].name), "%s", types[i].name);
+        for (size_t i = 0; i < file->n_comment; i++)
+                ck_assert_int_eq(file->string_table[file->comment[i]].data[0], '#'); /* not shown by readers */
+        ck_assert(is_pprof_text(file, file->default_sample_type, "cpu"));
+        pprof__profile__free_unpacked(file, NULL);
+
+        ck_assert_msg(pprof_decode(b.data, b.size, NULL, &back, &err) == ST_OK, "%s", err.text);
+        ck_assert_uint_eq(back.types.count, COUNT);
+        ck_assert(back.states_types);
+        ck_assert_int_eq(pyroscope_name_types(&back, NULL, &err), ST_OK); /* which names types of other files */
+        for (uint32_t i = 0; i < COUNT; i++) {
+                const struct profile_type *t = &back.types.items[back.samples.items[i].type];
+                const bool has_period = strstr(types[i].id, ":cpu:nanoseconds") != NULL;
+
+                ck_assert_str_eq(profile_text(&back, t->id), types[i].id);
+                ck_assert_int_eq(t->period, has_period ? 1000 : 0);
+                ck_assert_int_eq(back.samples.items[i].value, i + 1);
+        }
+        /* A sender's name of the profile is that of its types. */
+        ck_assert_int_eq(pprof_decode(b.data, b.size, "heap", &named, &err), ST_OK);
+        ck_assert_str_eq(profile_text(&named, named.types.items[4].id), "heap:block_delay:nanoseconds:cpu:nanoseconds");
+        ck_assert(!named.states_types);
+}
+END_TEST
+
+START_TEST(comments_that_state_no_type_are_ignored)
+{
+        static const char *const comments[] = { "built by make", TYPE_COMMENT_PREFIX "cpu = a:b",
+                                                TYPE_COMMENT_PREFIX "cpu = a:b:c:d:e:f", TYPE_COMMENT_PREFIX "cpux",
+                                                TYPE_COMMENT_PREFIX };
+        _cleanup_profile_ struct profile p;
+        _cleanup_buf_ struct buf b;
+        struct error err;
+
+        buf_init(&b, MiB(1));
+        put_file(&b, &good_file);
+        for (size_t i = 0; i < sizeof comments / sizeof *comments; i++)
+                wire_put_bytes(&b, PPROF_STRING_TABLE, comments[i], strlen(comments[i]));
+        for (uint64_t i = 0; i < 20; i++) /* some of them outside of the table */
+                wire_put_varint(&b, PPROF_COMMENT, i);
+        wire_put_varint(&b, PPROF_COMMENT, UINT64_MAX);
+        ck_assert_msg(pprof_decode(b.data, b.size, NULL, &p, &err) == ST_OK, "%s", err.text);
+        ck_assert(!p.states_types);
+        ck_assert_str_eq(profile_text(&p, p.types.items[1].id), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
 }
 END_TEST
 
@@ -698,11 +790,11 @@ START_TEST(malformed_perf_script_is_refused_with_line_number)
 END_TEST
 
 TEST_SUITE("pprof", process_addresses_become_file_offsets_of_the_build_id, placeholder_of_a_mapping_is_no_build_id,
-           encoded_profile_round_trips, numeric_labels_and_default_type_come_back, dangling_references_are_refused,
-           concatenated_profiles_are_refused, a_location_of_an_unknown_mapping_is_one_without_mapping,
-           frame_expressions_end_a_stack_at_their_caller, long_expressions_drop_frames,
-           unusable_expressions_drop_nothing_and_are_noted, frame_expressions_do_not_count_as_frames,
-           a_sample_has_one_value_per_type, truncated_file_fails_or_decodes, a_gzip_bomb_is_too_big,
-           data_compressed_twice_is_named, byte_order_marks_of_concatenated_texts_are_no_part_of_names,
-           folded_lines_are_root_first, perf_script_caller_addresses_are_decremented,
-           malformed_perf_script_is_refused_with_line_number)
+           encoded_profile_round_trips, numeric_labels_and_default_type_come_back, sample_types_of_one_name_come_back,
+           comments_that_state_no_type_are_ignored, dangling_references_are_refused, concatenated_profiles_are_refused,
+           a_location_of_an_unknown_mapping_is_one_without_mapping, frame_expressions_end_a_stack_at_their_caller,
+           long_expressions_drop_frames, unusable_expressions_drop_nothing_and_are_noted,
+           frame_expressions_do_not_count_as_frames, a_sample_has_one_value_per_type, truncated_file_fails_or_decodes,
+           a_gzip_bomb_is_too_big, data_compressed_twice_is_named,
+           byte_order_marks_of_concatenated_texts_are_no_part_of_names, folded_lines_are_root_first,
+           perf_script_caller_addresses_are_decremented, malformed_perf_script_is_refused_with_line_number)
