@@ -33,8 +33,7 @@ bool is_cpu_time_type(const char *type)
                profile_type_get_time_unit(type, TYPE_SAMPLE_UNIT);
 }
 
-/* Whether values count samples taken once per period of CPU time. */
-static bool is_cpu_count_type(const char *type)
+bool is_cpu_count_type(const char *type)
 {
         return profile_type_has_part(type, TYPE_SAMPLE_UNIT, "count") &&
                profile_type_has_part(type, TYPE_PERIOD_TYPE, "cpu") &&

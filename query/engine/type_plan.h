@@ -88,6 +88,8 @@ bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, co
 
 /** Whether values of the type are CPU time. */
 bool is_cpu_time_type(const char *type);
+/** Whether values count samples taken once per period of CPU time. */
+bool is_cpu_count_type(const char *type);
 
 /** Copy the unit of the plan's type, "" if it has none; truncated to the size. */
 void type_plan_copy_unit(const struct type_plan *p, char *ret, size_t size);

@@ -9,6 +9,7 @@
 #include "common/compress/compress.h"
 #include "common/hash.h"
 #include "common/limits.h"
+#include "common/text/utf8.h"
 #include "profile-formats/hidden_label.h"
 #include "profile-formats/pprof/pprof.h"
 #include "profile-formats/profile_type.h"
@@ -24,14 +25,18 @@ struct pprof_output {
         struct query_call *q;
         struct frame_table frames;
         struct frame_filter filter;
-        struct type_plan plan;
+        struct type_plan plan; /* of the CPU time; what it does not sum is in the file as well */
+        const char **types;    /* of the selection that are in the file; owned */
+        size_t type_count;
         struct merged_profile m;
         struct profile p;
         struct scan_span span; /* of all selected samples */
         struct number_map mappings;
-        uint32_t *locations;        /* by location of the scan: its index in p, PROFILE_NONE when hidden; owned */
-        uint32_t *types;            /* by group; owned */
-        struct label_range *labels; /* by group; owned */
+        uint32_t *locations;    /* by location of the scan: its index in p, PROFILE_NONE when hidden; owned */
+        uint32_t *type_numbers; /* by group: the type of its values as sent; PROFILE_NONE: only converted; owned */
+        uint32_t time_type;     /* of converted values */
+        struct scan_series_set with_time; /* the series that have CPU time; items are owned */
+        struct label_range *labels;       /* by group; owned */
 };
 
 static void pprof_output_deinit(struct pprof_output *o)
@@ -44,6 +49,8 @@ static void pprof_output_deinit(struct pprof_output *o)
         profile_deinit(&o->p);
         free(o->locations);
         free(o->types);
+        free(o->type_numbers);
+        free(o->with_time.items);
         free(o->labels);
 }
 
@@ -136,15 +143,41 @@ static enum status add_profile_locations(struct pprof_output *o, struct error *e
 
 /* ---- types and labels ---- */
 
-/* The greatest period of a type's groups, as in files merged by go tool pprof. */
-static int64_t find_greatest_period(const struct scan_group_sums *groups, const char *type)
+/* Whether the values of a type are also, or only, in the file as CPU time in nanoseconds. */
+static bool is_converted_type(const struct pprof_output *o, const char *type)
 {
-        int64_t period = 0;
+        for (size_t i = 0; o->plan.converts && i < o->plan.type_count; i++)
+                if (strcmp(o->plan.types[i], type) == 0)
+                        return true;
+        return false;
+}
 
-        for (size_t i = 0; i < groups->group_count; i++)
-                if (groups->groups[i].period > period && strcmp(groups->groups[i].type, type) == 0)
-                        period = groups->groups[i].period;
-        return period;
+/* The period of a group in the unit of a type of the file, 0 if it has none. */
+static int64_t convert_period(const struct scan_group *g, const char *type)
+{
+        int64_t unit = 0, period;
+
+        if (strcmp(g->type, type) == 0)
+                unit = 1;
+        else if (profile_type_has_part(g->type, TYPE_PERIOD_TYPE, "cpu"))
+                unit = profile_type_get_time_unit(g->type, TYPE_PERIOD_UNIT);
+        return __builtin_mul_overflow(g->period, unit, &period) ? 0 : period;
+}
+
+/* The greatest period of a type's groups, as in files merged by go tool pprof. */
+static int64_t find_greatest_period(const struct pprof_output *o, const char *type)
+{
+        const bool is_sum = o->plan.converts && strcmp(type, o->plan.type) == 0;
+        int64_t greatest = 0;
+
+        for (size_t i = 0; i < o->m.groups.group_count; i++) {
+                const struct scan_group *g = &o->m.groups.groups[i];
+                const bool is_part = is_sum ? is_converted_type(o, g->type) : strcmp(g->type, type) == 0;
+                const int64_t period = is_part ? convert_period(g, type) : 0;
+
+                greatest = period > greatest ? period : greatest;
+        }
+        return greatest;
 }
 
 /*
@@ -163,12 +196,47 @@ static enum status find_default_type(struct pprof_output *o, const char **ret, s
                 return ST_OK;
         st = store_scan_list_label_values(q->scan, DEFAULT_TYPE_LABEL, &filter, &sent, err);
         for (size_t i = 0; !st && i < sent.count; i++)
-                for (size_t k = 0; k < o->plan.type_count; k++)
-                        if (profile_type_has_part(o->plan.types[k], TYPE_SAMPLE_TYPE, sent.items[i]))
-                                *ret = o->plan.types[k];
+                for (size_t k = 0; k < o->type_count; k++) {
+                        const char *type = o->types[k];
+
+                        if (profile_type_has_part(type, TYPE_SAMPLE_TYPE, sent.items[i]))
+                                *ret = is_cpu_time_type(type) && is_converted_type(o, type) ? o->plan.type : type;
+                }
         return st;
 }
 
+/* Readers may convert counts by the file's period. Those whose CPU time is in the file as well need no note. */
+static void note_several_periods(struct pprof_output *o, const char *type)
+{
+        const int64_t greatest = find_greatest_period(o, type);
+        const char *separator = o->q->note.size ? "; " : "";
+
+        for (size_t i = 0; is_cpu_count_type(type) && i < o->m.groups.group_count; i++) {
+                const struct scan_group *g = &o->m.groups.groups[i];
+
+                if (strcmp(g->type, type) != 0 || g->period == greatest ||
+                    (g->period > 0 && is_converted_type(o, type)))
+                        continue;
+                buf_printf(&o->q->note, "%ssamples of type ", separator);
+                utf8_append_escaped(&o->q->note, type);
+                buf_append_str(&o->q->note, " have several periods, of which the file has the greatest");
+                return;
+        }
+}
+
+static enum status add_profile_type(struct pprof_output *o, const char *type, const char *shown, uint32_t *ret,
+                                    struct error *err)
+{
+        enum status st = work_meter_add(o->q->meter, o->m.groups.group_count, err);
+
+        if (!st)
+                st = profile_type_add_id(&o->p, type, find_greatest_period(o, type), ret, err);
+        if (!st && shown && strcmp(type, shown) == 0)
+                o->p.first_shown_type = *ret + 1;
+        return st;
+}
+
+/* CPU time of several types is one type in the file, before the first of them. */
 static enum status add_profile_types(struct pprof_output *o, struct error *err)
 {
         const struct scan_group_sums *groups = &o->m.groups;
@@ -177,24 +245,26 @@ static enum status add_profile_types(struct pprof_output *o, struct error *err)
 
         if (st)
                 return st;
-        o->types = calloc(groups->group_count + 1, sizeof *o->types);
-        if (!o->types)
+        o->time_type = PROFILE_NONE;
+        o->type_numbers = calloc(groups->group_count + 1, sizeof *o->type_numbers);
+        if (!o->type_numbers)
                 return error_no_memory(err);
-        for (size_t i = 0; !st && i < o->plan.type_count; i++) {
-                const char *type = o->plan.types[i];
-                int64_t period = find_greatest_period(groups, type);
-                uint32_t number;
+        for (size_t i = 0; !st && i < o->type_count; i++) {
+                const char *type = o->types[i];
+                const bool is_converted = is_converted_type(o, type);
+                uint32_t number = PROFILE_NONE;
 
-                st = work_meter_add(o->q->meter, groups->group_count, err);
-                if (!st)
-                        st = profile_type_add_id(&o->p, type, period, &number, err);
-                if (!st && shown && strcmp(type, shown) == 0)
-                        o->p.first_shown_type = number + 1;
+                if (is_converted && o->time_type == PROFILE_NONE)
+                        st = add_profile_type(o, o->plan.type, shown, &o->time_type, err);
+                if (!st && !(is_converted && is_cpu_time_type(type))) {
+                        st = add_profile_type(o, type, shown, &number, err);
+                        note_several_periods(o, type);
+                }
                 for (size_t k = 0; !st && k < groups->group_count; k++)
                         if (strcmp(groups->groups[k].type, type) == 0)
-                                o->types[k] = number;
+                                o->type_numbers[k] = number;
         }
-        return st;
+        return st ? st : scan_series_set_build(groups, is_cpu_time_type, &o->with_time, err);
 }
 
 static enum status add_group_labels(struct pprof_output *o, const struct scan_group *g, struct label_range *ret,
@@ -246,6 +316,24 @@ static enum status add_profile_stack(struct pprof_output *o, uint32_t stack, uin
         return profile_add_stack(&o->p, scratch, count, ret, err);
 }
 
+/* Add the value of an entry as it was sent, and as CPU time. */
+static enum status add_profile_values(struct pprof_output *o, const struct merged_entry *e,
+                                      struct profile_sample *sample, struct error *err)
+{
+        const struct scan_group *g = &o->m.groups.groups[e->group];
+        uint32_t number;
+        enum status st = ST_OK;
+
+        sample->value = e->value;
+        sample->type = o->type_numbers[e->group];
+        if (sample->type != PROFILE_NONE)
+                st = profile_add_sample(&o->p, sample, &number, err);
+        if (st || !is_converted_type(o, g->type) || !type_plan_convert(&o->plan, g, &o->with_time, &sample->value))
+                return st;
+        sample->type = o->time_type;
+        return profile_add_sample(&o->p, sample, &number, err);
+}
+
 static enum status add_profile_samples(struct pprof_output *o, struct error *err)
 {
         const struct scan_stacks *s = o->m.stacks;
@@ -274,43 +362,41 @@ static enum status add_profile_samples(struct pprof_output *o, struct error *err
                 if (st)
                         break;
                 sample.stack = stacks[e->stack] - 1;
-                sample.type = o->types[e->group];
                 sample.first_label = o->labels[e->group].first;
                 sample.label_count = o->labels[e->group].count;
-                sample.value = e->value;
-                st = profile_add_sample(&o->p, &sample, &number, err);
+                st = add_profile_values(o, e, &sample, err);
         }
         return st;
 }
 
 /* ---- selection ---- */
 
-/* All types of the selection, or all that match the requested type. */
-static enum status choose_output_types(struct query_call *q, struct type_plan *plan)
+/*
+ * All types of the selection, or all that match the requested type; without any that of the plan, which other samples
+ * of the range have. Samples of other writers may lack a type.
+ */
+static enum status choose_output_types(struct pprof_output *o)
 {
+        struct query_call *q = o->q;
         const struct query_selection *selection = &q->r.selection;
         const struct scan_filter filter = query_selection_make_filter(selection, NULL);
-        _cleanup_free_ const char **chosen = NULL;
-        struct scan_names types;
-        size_t count;
-        enum status st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, plan, q->err);
+        struct scan_names types = { 0 };
+        enum status st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &o->plan, q->err);
 
         if (!st && !q->r.is_type_exact)
                 st = store_scan_list_types(q->scan, &filter, &types, q->err);
-        if (st || q->r.is_type_exact)
+        if (st)
                 return st;
-        chosen = calloc(types.count + 1, sizeof *chosen);
-        if (!chosen)
+        o->types = calloc(types.count + 1, sizeof *o->types);
+        if (!o->types)
                 return error_no_memory(q->err);
         if (q->r.type)
-                count = find_matching_types(&types, q->r.type, chosen);
+                o->type_count = find_matching_types(&types, q->r.type, o->types);
         else
-                memcpy(chosen, types.items, (count = types.count) * sizeof *chosen);
-        if (count || !q->r.type) { /* else the plan has a type of the range, without samples */
-                free(plan->types);
-                plan->types = steal_ptr(chosen);
-                plan->type_count = count;
-        }
+                for (; o->type_count < types.count; o->type_count++)
+                        o->types[o->type_count] = types.items[o->type_count];
+        if (!o->type_count) /* no type in `by` would mean every type */
+                o->types[o->type_count++] = o->plan.type ? o->plan.type : "";
         return ST_OK;
 }
 
@@ -340,14 +426,13 @@ static enum status fill_output(struct pprof_output *o)
         o->filter.call_site = q->r.call_site;
         o->filter.call_site_count = q->r.call_site_count;
         if (!st)
-                st = choose_output_types(q, &o->plan);
+                st = choose_output_types(o);
         if (st)
                 return st;
-        if (!o->plan.type_count) /* samples of other writers may lack a type; no type in `by` would mean every type */
-                o->plan.types[o->plan.type_count++] = "";
-        by.types = o->plan.types;
-        by.type_count = o->plan.type_count;
-        filter = query_selection_make_filter(&q->r.selection, o->plan.type_count == 1 ? o->plan.types[0] : NULL);
+        by.types = o->types;
+        by.type_count = o->type_count;
+        by.series = o->plan.by_series;
+        filter = query_selection_make_filter(&q->r.selection, o->type_count == 1 ? o->types[0] : NULL);
         st = store_scan_find_span(q->scan, &filter, &o->span, q->err);
         if (!st)
                 st = merged_profile_load_groups(q->scan, &q->r.selection, &by, &request, &o->m, q->err);

@@ -43,6 +43,8 @@ for k, v in fields(data):
         labels = [dict(fields(w)) for n, w in fields(v) if n == 3]
         print("labels", sorted((strings[l[1]], strings[l.get(2, 0)], l.get(3, 0),
                                 strings[l.get(4, 0)]) for l in labels))
+    elif k == 1:
+        print("type", *(strings[w] for n, w in fields(v)))
     elif k == 14:
         print("default", strings[v])
     elif k in (9, 10, 12):
@@ -65,8 +67,10 @@ from profiles import Strings, blob, num, packed
 s = Strings()
 value = lambda a, b: num(1, s(a)) + num(2, s(b))
 now = int(sys.argv[2]) - 40
-body = blob(1, value("cpu", "nanoseconds")) + blob(11, value("cpu", "nanoseconds")) + num(12, 10000000) + num(9, now * 10**9) + num(10, 5 * 10**9)
-for i, (name, build_id) in enumerate((("vmlinux", "aa" * 20), ("/lib/x86_64-linux-gnu/libc.so.6", "bb" * 20), ("/usr/bin/shop", "cc" * 20)), 1):
+cpu = value("cpu", "nanoseconds")
+body = blob(1, cpu) + blob(11, cpu) + num(12, 10000000) + num(9, now * 10**9) + num(10, 5 * 10**9)
+objects = (("vmlinux", "aa" * 20), ("/lib/x86_64-linux-gnu/libc.so.6", "bb" * 20), ("/usr/bin/shop", "cc" * 20))
+for i, (name, build_id) in enumerate(objects, 1):
     body += blob(3, num(1, i) + num(5, s(name)) + num(6, s(build_id)))
 body += blob(5, num(1, 1) + num(2, s("main.main")) + num(4, s("main.go")))
 body += blob(4, num(1, 1) + num(2, 1) + num(3, 0xffffffff81000010)) + blob(4, num(1, 2) + num(2, 2) + num(3, 0x1234))
@@ -163,12 +167,55 @@ check_kernel() {
         is "$("$cairn" flame --profile "$tmp/out" --format folded 2>/dev/null)" "main;read;sys_read_[k] 5" \
                 "$1: a frame of the kernel is one in the exported file"
 }
+# Types that have the same sample type, and CPU time in two units and as counts, with several periods.
+printf 'main;f 1000000000\n' >"$tmp/mutex.folded"
+request --data-binary "@$tmp/mutex.folded" "$url/ingest?name=locks&format=folded&units=lock_nanoseconds"
+is "$code" 200 "a mutex profile is accepted"
+printf 'main;f 3000000000\n' >"$tmp/block.folded"
+request --data-binary "@$tmp/block.folded" "$url/ingest?name=locks.block_duration&format=folded"
+is "$code" 200 "a block profile is accepted"
+python3 - "$tmp" "$now" <<'END'
+import sys
+sys.path.insert(0, "tests/e2e")
+from profiles import Strings, blob, num, packed
+for name, sample_type, unit, period_unit, period, value in (
+        ("ns", "cpu", "nanoseconds", "nanoseconds", 20000000, 1000000000),
+        ("us", "cpu", "microseconds", "microseconds", 1000, 2000000),
+        ("count", "samples", "count", "nanoseconds", 10000000, 50)):
+    s = Strings()
+    body = blob(1, num(1, s(sample_type)) + num(2, s(unit))) + blob(11, num(1, s("cpu")) + num(2, s(period_unit)))
+    body += num(12, period) + num(9, (int(sys.argv[2]) - 40) * 10**9)
+    body += blob(5, num(1, 1) + num(2, s("work"))) + blob(4, num(1, 1) + blob(4, num(1, 1)))
+    body += blob(2, packed(1, [1]) + packed(2, [value]) + blob(3, num(1, s("sender")) + num(2, s(name))))
+    open(sys.argv[1] + "/" + name, "wb").write(body + b"".join(blob(6, t) for t in s.items))
+END
+for sender in ns us count; do
+        request --data-binary "@$tmp/$sender" "$url/ingest?name=mixed&format=pprof"
+        is "$code" 200 "CPU time as $sender is accepted"
+done
+total_of() { "$cairn" top "$@" 2>/dev/null | sed -n '1s/ in .*//p'; }
+check_types() {
+        export_of locks
+        is "$(grep ^type "$tmp/fields" | tr '\n' ' ')" 'type block_delay nanoseconds type mutex_delay nanoseconds ' \
+                "$1: types with the same sample type have names of their own"
+        is "$(total_of --profile "$tmp/out" --type block) $(total_of --profile "$tmp/out" --type mutex)" \
+                '3.00 s 1.00 s' "$1: and come back as what they were"
+        export_of mixed
+        is "$(grep -E '^(type|period)' "$tmp/fields" | tr '\n' ' ')" \
+                'type cpu nanoseconds type samples count period 20000000 ' "$1: CPU time is one type"
+        is "$(total_of --profile "$tmp/out") $(total_of --profile "$tmp/out" --type samples)" \
+                '3.50 s 50' "$1: it is that of all senders"
+        is "$(total_of --server "$url" --from now-1h '{service_name="mixed"}')" '3.50 s' \
+                "$1: as in other views"
+}
 check_exports "from memory"
 check_numbers "from memory"
 check_kernel "from memory"
+check_types "from memory"
 stop_server
 start_server
 check_exports "from files"
 check_numbers "from files"
 check_kernel "from files"
+check_types "from files"
 done_testing

@@ -19,6 +19,7 @@
 #define MS INT64_C(1000000)
 #define NOW (INT64_C(1700000000) * S)
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define MICROSECONDS "process_cpu:cpu:microseconds:cpu:microseconds"
 #define COUNT "process_cpu:samples:count:cpu:nanoseconds"
 #define BARE_COUNT "process_cpu:samples:count::"
 #define MEMORY "memory:inuse_space:bytes:space:bytes"
@@ -1324,11 +1325,11 @@ static void check_pprof(void)
         static const struct {
                 const char *param;
                 uint32_t types, samples;
-        } cases[] = { { "labels=all", 3, 4 },
+        } cases[] = { { "labels=all", 3, 5 },
                       { "labels=none", 3, 3 },
                       { "type=memory", 1, 1 },
-                      { "by=host", 3, 4 },
-                      { "type=process_cpu", 2, 3 } };
+                      { "by=host", 3, 5 },
+                      { "type=process_cpu", 2, 4 } };
 
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
                 struct pairs p = { { cases[i].param } };
@@ -1353,7 +1354,7 @@ static void check_pprof(void)
                 ck_assert_uint_ne(back.first_shown_type, 0);
                 shown = profile_text(&back, back.types.items[back.first_shown_type - 1].id);
                 ck_assert_ptr_nonnull(strstr(shown, i == 2 ? "memory:" : ":cpu:nanoseconds:"));
-                ck_assert_int_eq(sum, i == 2 ? 4096 : 7 + 30 * MS + (i == 4 ? 0 : 4096));
+                ck_assert_int_eq(sum, i == 2 ? 4096 : 7 + 70 * MS + (i == 4 ? 0 : 4096));
                 if (i == 2)
                         continue;
                 for (uint32_t k = 0; k < back.types.count; k++) {
@@ -1374,6 +1375,76 @@ START_TEST(pprof_has_all_types_labels_period_and_start_lines)
                { .type = COUNT, .period = 10 * MS, .value = 4, .stack = "a@a.c:9;main", .labels = "host=y;pid=1" },
                { .type = MEMORY, .period = 524288, .value = 4096, .stack = "a@a.c:9;main", .labels = "host=y;pid=1" });
         check_head_and_parts(check_pprof);
+        tear_down();
+}
+END_TEST
+
+/* Sum the values of each type of the exported file: "ID=SUM ID=SUM". @return the period of the last CPU time. */
+static int64_t list_pprof_sums(struct pairs params, char *text, size_t size)
+{
+        const struct query_input in = { .param = pair_value, .param_context = &params, .now_unix_ns = NOW };
+        _cleanup_profile_ struct profile back;
+        _cleanup_buf_ struct buf b;
+        int64_t period = 0;
+        size_t n = 0;
+        struct error err;
+
+        buf_init(&b, MiB(1));
+        ck_assert_int_eq(query_run(store, "pprof", &in, &b, &answer, &err), ST_OK);
+        ck_assert_msg(pprof_decode(b.data, b.size, NULL, &back, &err) == ST_OK, "%s", err.text);
+        *text = 0;
+        for (uint32_t k = 0; k < back.types.count; k++) {
+                const char *id = profile_text(&back, back.types.items[k].id);
+                int64_t sum = 0;
+
+                for (uint32_t i = 0; i < back.samples.count; i++)
+                        sum += back.samples.items[i].type == k ? back.samples.items[i].value : 0;
+                n += (size_t)snprintf(text + n, size - n, "%s%s=%" PRId64, k ? " " : "", id, sum);
+                ck_assert_uint_lt(n, size);
+                if (strcmp(id, CPU) == 0)
+                        period = back.types.items[k].period;
+        }
+        return period;
+}
+
+static void check_pprof_of_cpu_time(void)
+{
+        static const char *const labels[] = { "labels=all", "labels=none", "by=host" };
+        char sums[512];
+
+        for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+                /* 20 ms of `ns`, 40 ms of `us`, 7 samples of 10 ms of `otel`; of `go` 20 ms and their 2 samples. */
+                ck_assert_int_eq(list_pprof_sums((struct pairs){ { labels[i] } }, sums, sizeof sums), 20 * MS);
+                ck_assert_str_eq(sums, "block:delay:nanoseconds::=3 mutex:delay:nanoseconds::=5 " CPU
+                                       "=150000000 " COUNT "=9");
+                ck_assert_str_eq(answer.note, "");
+        }
+        {
+                ASK(top, "top", "format=rows", "function=main");
+
+                EXPECT(top, "\"cumulative\":150000000");
+        }
+        list_pprof_sums((struct pairs){ { "selector={host=~\"ns|us\"}" } }, sums, sizeof sums);
+        ck_assert_str_eq(sums, CPU "=60000000");
+        list_pprof_sums((struct pairs){ { "selector={host=\"us\"}" } }, sums, sizeof sums);
+        ck_assert_str_eq(sums, MICROSECONDS "=40000");
+        list_pprof_sums((struct pairs){ { "type=process_cpu:samples" } }, sums, sizeof sums);
+        ck_assert_str_eq(sums, COUNT "=9");
+        ck_assert_str_eq(answer.note,
+                         "samples of type " COUNT " have several periods, of which the file has the greatest");
+}
+
+START_TEST(pprof_has_cpu_time_once)
+{
+        set_up();
+        APPEND({ .type = CPU, .period = 20 * MS, .value = 20 * MS, .stack = "a;main", .labels = "host=ns" },
+               { .type = MICROSECONDS, .period = 10000, .value = 40000, .stack = "a;main", .labels = "host=us" },
+               { .type = COUNT, .period = 10 * MS, .value = 7, .stack = "a;main", .labels = "host=otel" },
+               { .type = COUNT, .period = 5 * MS, .value = 2, .stack = "a;main", .labels = "host=go" },
+               { .type = CPU, .period = 10 * MS, .value = 20 * MS, .stack = "a;main", .labels = "host=go" },
+               { .type = "block:delay:nanoseconds::", .value = 3, .stack = "a;main", .labels = "host=go" },
+               { .type = "mutex:delay:nanoseconds::", .value = 5, .stack = "a;main", .labels = "host=go" });
+        check_head_and_parts(check_pprof_of_cpu_time);
         tear_down();
 }
 END_TEST
@@ -1412,5 +1483,5 @@ TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
            a_diff_follows_functions_across_builds, functions_that_may_be_several_are_not_matched,
            numbers_of_lambdas_decide_only_if_both_builds_have_the_same,
            names_with_samples_on_both_sides_keep_their_rows, samples_of_a_trace_or_span_are_selected,
-           spans_are_listed_by_cost, pprof_has_all_types_labels_period_and_start_lines,
+           spans_are_listed_by_cost, pprof_has_all_types_labels_period_and_start_lines, pprof_has_cpu_time_once,
            firefox_weights_are_in_the_profilers_units)
