@@ -3,9 +3,13 @@
 
 #include <string.h>
 
-#include "profile-store/history_scan.h"
+#include "common/text/utf8.h"
 #include "query/engine/no_samples.h"
-#include "query/engine/type_plan.h"
+
+void history_type_deinit(struct history_type *t)
+{
+        type_plan_deinit(&t->plan);
+}
 
 struct type_count {
         const char *asked; /* NULL: any */
@@ -40,28 +44,90 @@ static bool is_whole_type(const char *type)
         return colons == 4;
 }
 
-enum status history_choose_type(struct query_call *q, char ret[static HISTORY_TYPE_SIZE])
+/* Gauges have no rows, since their sums mean nothing. */
+static void note_gauge(struct query_call *q, const char *type)
+{
+        buf_printf(&q->note, "%sno history: values of type ", q->note.size ? "; " : "");
+        utf8_append_escaped(&q->note, type);
+        buf_append_str(&q->note, " are averaged, not added up; choose another one with type, or see their series");
+}
+
+static enum status choose_type_of_samples(struct query_call *q, struct history_type *t)
 {
         const struct query_selection *selection = &q->r.selection;
-        struct type_plan plan = { 0 };
+        enum status st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &t->plan, q->err);
+
+        if (!st)
+                st = type_plan_omit_counts(&t->plan, q->err);
+        if (!st && t->plan.type)
+                snprintf(t->id, sizeof t->id, "%s", t->plan.type);
+        return st;
+}
+
+static enum status choose_type_of_history(struct query_call *q, struct history_type *t)
+{
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, NULL);
         struct type_count best = { .asked = q->r.type };
         struct history_sources sources;
-        enum status st;
+        enum status st = history_visit_selection(q->scan, &filter, count_type, &best, &sources, q->err);
 
-        *ret = '\0';
-        if (q->r.is_type_exact || (q->r.type && is_whole_type(q->r.type))) {
-                snprintf(ret, HISTORY_TYPE_SIZE, "%s", q->r.type);
-                return ST_OK;
-        }
-        st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &plan, q->err);
-        if (!st && plan.type)
-                snprintf(ret, HISTORY_TYPE_SIZE, "%s", plan.type);
-        type_plan_deinit(&plan);
-        if (!st && !*ret) {
-                const struct scan_filter filter = query_selection_make_filter(selection, NULL);
-
-                st = history_visit_selection(q->scan, &filter, count_type, &best, &sources, q->err);
-                memcpy(ret, best.type, sizeof best.type);
-        }
+        memcpy(t->id, best.type, sizeof best.type);
         return st;
+}
+
+enum status history_choose_type(struct query_call *q, struct history_type *ret)
+{
+        struct history_type t = { .asked = q->r.type };
+        bool is_exact = q->r.is_type_exact || (q->r.type && is_whole_type(q->r.type));
+        enum status st = ST_OK;
+
+        if (is_exact)
+                snprintf(t.id, sizeof t.id, "%s", q->r.type);
+        else
+                st = choose_type_of_samples(q, &t);
+        if (!st && !*t.id)
+                st = choose_type_of_history(q, &t);
+        if (!st && !*t.id)
+                st = note_empty_selection(q, &q->r.selection);
+        if (st) {
+                history_type_deinit(&t);
+                return st;
+        }
+        t.converts = !is_exact && is_cpu_time_type(t.id);
+        if (t.converts)
+                snprintf(t.id, sizeof t.id, "%s", CPU_TIME_TYPE);
+        if (profile_type_is_gauge(t.id))
+                note_gauge(q, t.id);
+        else
+                type_plan_put_note(&t.plan, &q->note);
+        *ret = t;
+        return ST_OK;
+}
+
+struct scan_filter history_type_make_filter(const struct history_type *t, const struct query_selection *s)
+{
+        return query_selection_make_filter(s, t->converts ? NULL : t->id);
+}
+
+static int64_t multiply_saturating(int64_t value, int64_t factor)
+{
+        int64_t product;
+
+        return __builtin_mul_overflow(value, factor, &product) ? (value < 0 ? INT64_MIN : INT64_MAX) : product;
+}
+
+bool history_type_convert(const struct history_type *t, struct history_row *row)
+{
+        int64_t factor;
+
+        if (!t->converts)
+                return strcmp(row->type, t->id) == 0;
+        if (!is_cpu_time_type(row->type) || (t->asked && !is_matching_type(row->type, t->asked)))
+                return false;
+        factor = profile_type_get_time_unit(row->type, TYPE_SAMPLE_UNIT);
+        row->self = multiply_saturating(row->self, factor);
+        row->total = multiply_saturating(row->total, factor);
+        row->type = t->id;
+        row->unit = "nanoseconds";
+        return true;
 }

@@ -23,8 +23,6 @@
 #include "common/text/number_text.h"
 #include "common/text/utf8.h"
 
-#define CPU_TIME_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-
 /* ---- kinds of types ---- */
 
 bool is_cpu_time_type(const char *type)
@@ -326,6 +324,24 @@ static enum status plan_sum_of_types(struct store_scan *scan, const struct query
                 st = plan_conversion(scan, sides, side_count, p, err);
         if (p->converts)
                 p->type = CPU_TIME_TYPE;
+        return st;
+}
+
+enum status type_plan_omit_counts(struct type_plan *p, struct error *err)
+{
+        const char *kept = NULL;
+        enum status st = ST_OK;
+
+        if (!p->converts)
+                return ST_OK;
+        for (size_t i = 0; i < p->type_count; i++)
+                if (!kept || (is_cpu_time_type(p->types[i]) && !is_cpu_time_type(kept)))
+                        kept = p->types[i];
+        for (size_t i = 0; !st && i < p->type_count; i++)
+                if (p->types[i] != kept && !is_cpu_time_type(p->types[i]))
+                        st = add_type_omission(p, p->types[i], OMITTED_OTHER_TYPE, 0, err);
+        p->type = kept;
+        p->converts = false;
         return st;
 }
 

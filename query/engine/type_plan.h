@@ -24,6 +24,9 @@ enum omission_reason {
         OMITTED_DUPLICATE,  /* the series has CPU time as well */
 };
 
+/* The type to which CPU time and counts of samples are converted. */
+#define CPU_TIME_TYPE "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
 struct type_omission {
         const char *type; /* borrowed from the scan */
         enum omission_reason reason;
@@ -85,6 +88,12 @@ enum status refuse_type(const struct scan_names *types, const char *asked, const
  */
 bool type_plan_convert(const struct type_plan *p, const struct scan_group *g, const struct scan_series_set *with_time,
                        int64_t *value);
+
+/**
+ * Restrict a plan that converts to CPU time of any unit, or to one type of counts if there is none; the others become
+ * omissions. For values whose periods are not known.
+ */
+enum status type_plan_omit_counts(struct type_plan *p, struct error *err) MUST_CHECK;
 
 /** Whether values of the type are CPU time. */
 bool is_cpu_time_type(const char *type);

@@ -17,6 +17,7 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/text/csv.h"
+#include "common/text/number_text.h"
 #include "profile-store/history_scan.h"
 #include "query/engine/history_type.h"
 #include "query/engine/query_call.h"
@@ -43,7 +44,8 @@ struct changes {
         struct service_changes found;
         uint64_t counts[CHANGE_STATES];
         struct history_sources sources;
-        char type[HISTORY_TYPE_SIZE], unit[32];
+        struct history_type type;
+        char unit[32];
         struct memory_reservation memory;
 };
 
@@ -55,6 +57,7 @@ static void changes_deinit(struct changes *c)
         free(c->texts);
         free(c->costs);
         service_changes_deinit(&c->found);
+        history_type_deinit(&c->type);
         memory_release(&c->memory);
 }
 
@@ -120,15 +123,17 @@ static enum status number_change_function(struct changes *c, const struct histor
 
 /* ---- rows ---- */
 
-static enum status add_hour_cost(void *context, const struct history_row *row, struct error *err)
+static enum status add_hour_cost(void *context, const struct history_row *as_stored, struct error *err)
 {
         struct changes *c = context;
+        struct history_row converted = *as_stored, *row = &converted;
         int64_t hour = (row->hour_us * 1000 - c->first_ns) / NS_PER_HOUR;
-        struct hour_cost cost = { .self = row->self, .total = row->total, .self_samples = row->self_samples };
+        struct hour_cost cost;
         enum status st = work_meter_add(c->q->meter, 16, err);
 
-        if (st || hour < 0 || hour >= (int64_t)c->hours)
+        if (st || hour < 0 || hour >= (int64_t)c->hours || !history_type_convert(&c->type, row))
                 return st;
+        cost = (struct hour_cost){ .self = row->self, .total = row->total, .self_samples = row->self_samples };
         if (!*c->unit)
                 snprintf(c->unit, sizeof c->unit, "%s", row->unit);
         cost.hour = (uint32_t)hour;
@@ -270,6 +275,9 @@ static void put_change_cause_text(const struct changes *c, const struct service_
 
 static void put_changes_text(const struct changes *c, struct buf *ret)
 {
+        if (c->cost_count && !count_shown_changes(c))
+                buf_printf(ret, "no changes found in %s over %s\n", COUNTED(c->found.services, "service", "services"),
+                           COUNTED((uint64_t)c->hours, "hour", "hours"));
         for (size_t i = 0; i < count_shown_changes(c) && !work_meter_add(c->q->meter, 16, NULL); i++) {
                 const struct service_change *one = &c->found.items[i];
                 char time[32];
@@ -360,12 +368,13 @@ static void put_changes_json(const struct changes *c, struct buf *ret)
 
         json_out_init(&j, ret);
         json_out_object(&j, NULL);
-        json_out_str(&j, "type", c->type);
+        json_out_str(&j, "type", c->type.id);
         json_out_str(&j, "unit", c->unit);
         json_out_int(&j, "from_ms", c->first_ns / 1000000);
         json_out_int(&j, "to_ms", (c->first_ns + (int64_t)c->hours * NS_PER_HOUR) / 1000000);
         json_out_uint(&j, "history_hours", c->sources.history_hours);
         json_out_uint(&j, "sample_hours", c->sources.sample_hours);
+        type_plan_put_json(&c->type.plan, &j);
         json_out_uint(&j, "services", c->found.services);
         json_out_uint(&j, "tested", c->found.tested);
         json_out_object(&j, "counts");
@@ -418,10 +427,10 @@ static enum status load_changes(struct changes *c)
                 st = query_param_get_flag(&q->params, "all", &c->shows_all, q->err);
         set_change_hours(c);
         if (!st)
-                st = history_choose_type(q, c->type);
-        if (st || !*c->type)
+                st = history_choose_type(q, &c->type);
+        if (st || !*c->type.id)
                 return st;
-        filter = query_selection_make_filter(&q->r.selection, c->type);
+        filter = history_type_make_filter(&c->type, &q->r.selection);
         st = history_visit_selection(q->scan, &filter, add_hour_cost, c, &c->sources, q->err);
         return st ? st : judge_services(c);
 }
@@ -438,10 +447,9 @@ enum status query_answer_changes(struct query_call *q)
         st = load_changes(&c);
         if (st)
                 return st;
-        if (!c.cost_count)
-                buf_append_str(&q->note, "the selection has no samples");
-        else if (c.hours < 2 * CHANGE_MIN_HOURS)
-                buf_printf(&q->note, "changes are found in ranges of at least %d hours", 2 * CHANGE_MIN_HOURS);
+        if (c.cost_count && c.hours < 2 * CHANGE_MIN_HOURS)
+                buf_printf(&q->note, "%schanges are found in ranges of at least %d hours", q->note.size ? "; " : "",
+                           2 * CHANGE_MIN_HOURS);
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)
                 put_changes_text(&c, q->ret);

@@ -59,7 +59,8 @@ struct trend {
         struct buf scratch;               /* for a short name */
         struct memory_reservation memory; /* of the points */
         struct history_sources sources;
-        char type[HISTORY_TYPE_SIZE], unit[32];
+        struct history_type type;
+        char unit[32];
 };
 
 static void trend_deinit(struct trend *t)
@@ -73,6 +74,7 @@ static void trend_deinit(struct trend *t)
         arena_deinit(&t->arena);
         buf_deinit(&t->scratch);
         memory_release(&t->memory);
+        history_type_deinit(&t->type);
 }
 
 /* ---- series ---- */
@@ -157,16 +159,17 @@ static bool is_function_matched(struct trend *t, const struct history_row *row)
         return short_name != row->function && regex_match_text(t->function, short_name, strlen(short_name));
 }
 
-static enum status add_trend_row(void *context, const struct history_row *row, struct error *err)
+static enum status add_trend_row(void *context, const struct history_row *as_stored, struct error *err)
 {
         struct trend *t = context;
+        struct history_row converted = *as_stored, *row = &converted;
         const char *const labels[TREND_LABELS] = { row->service, row->version, row->build_id };
         int64_t step = (row->hour_us * 1000 - t->first_ns) / t->step_ns;
         struct trend_series key = { .function = row->function, .file = row->file };
         uint32_t hash, number = 0;
         enum status st = work_meter_add(t->q->meter, 16, err);
 
-        if (st || step < 0 || step >= (int64_t)t->count)
+        if (st || step < 0 || step >= (int64_t)t->count || !history_type_convert(&t->type, row))
                 return st;
         if (!*t->unit)
                 snprintf(t->unit, sizeof t->unit, "%s", row->unit);
@@ -293,11 +296,12 @@ static void put_trend_json(const struct trend *t, struct buf *ret)
 
         json_out_init(&j, ret);
         json_out_object(&j, NULL);
-        json_out_str(&j, "type", t->type);
+        json_out_str(&j, "type", t->type.id);
         json_out_str(&j, "unit", t->unit);
         json_out_int(&j, "step_ms", t->step_ns / 1000000);
         json_out_uint(&j, "history_hours", t->sources.history_hours);
         json_out_uint(&j, "sample_hours", t->sources.sample_hours);
+        type_plan_put_json(&t->type.plan, &j);
         json_out_uint(&j, "series_count", t->series_count);
         json_out_array(&j, "all");
         for (size_t k = 0; k < t->count && !work_meter_add(t->q->meter, 16, NULL); k++) {
@@ -373,10 +377,10 @@ static enum status load_trend(struct trend *t)
         if (!st)
                 st = set_trend_steps(t);
         if (!st)
-                st = history_choose_type(t->q, t->type);
-        if (st || !*t->type)
+                st = history_choose_type(t->q, &t->type);
+        if (st || !*t->type.id)
                 return st;
-        filter = query_selection_make_filter(&q->r.selection, t->type);
+        filter = history_type_make_filter(&t->type, &q->r.selection);
         st = history_visit_selection(q->scan, &filter, add_trend_row, t, &t->sources, q->err);
         if (!st && t->series_count)
                 qsort(t->series, t->series_count, sizeof *t->series, compare_trends);
@@ -393,7 +397,7 @@ enum status query_answer_trend(struct query_call *q)
         st = load_trend(&t);
         if (st)
                 return st;
-        if (!t.series_count)
+        if (!t.series_count && *t.type.id && !profile_type_is_gauge(t.type.id))
                 buf_printf(&q->note, "%sno selected sample has such a function", q->note.size ? "; " : "");
         q->content_type = query_call_content_type(q);
         if (q->r.format == FORMAT_TEXT)

@@ -270,6 +270,50 @@ START_TEST(cpu_time_has_precedence_over_unknown_units)
 }
 END_TEST
 
+#define CPU_US "process_cpu:cpu:microseconds:cpu:microseconds"
+
+static void check_types_of_trends(void)
+{
+        ASK(all, "trend", "function=main");
+        ASK(partial, "trend", "function=main", "type=process_cpu:cpu");
+        ASK(whole, "trend", "function=main", "type=" CPU_US);
+        ASK(gauge, "trend", "function=main", "type=" MEMORY);
+
+        EXPECT(all, "\"type\":\"" CPU "\",\"unit\":\"nanoseconds\",");
+        EXPECT(all, "\"self\":0,\"total\":3000000000,\"samples\":300,"); /* 1 s of one host, 2 s of the other */
+        EXPECT(all, "\"left_out_types\":[{\"type\":\"" MEMORY "\",");
+        EXPECT(all, ",{\"type\":\"" COUNT "\",\"reason\":\"other_type\"}]");
+        EXPECT(partial, "\"total\":3000000000,\"samples\":300,");
+        EXPECT(whole, "\"type\":\"" CPU_US "\",\"unit\":\"microseconds\",");
+        EXPECT(whole, "\"total\":2000000,\"samples\":200,");
+        EXPECT(gauge, "\"series\":[]");
+        ck_assert_str_eq(answer.note, "no history: values of type " MEMORY
+                                      " are averaged, not added up; choose another one with type, or see their series");
+        {
+                ASK(noted, "trend", "function=main");
+
+                ck_assert_str_eq(answer.note, "not included: samples of type " MEMORY "; samples of type " COUNT
+                                              "; choose one with type");
+        }
+        {
+                ASK(none, "trend", "function=main", "selector={host=\"nowhere\"}");
+
+                EXPECT(answer.note, "matches host=\"nowhere\"");
+        }
+}
+
+START_TEST(trends_add_cpu_time_of_any_unit_and_name_other_types)
+{
+        set_up();
+        APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
+        APPEND({ .type = CPU_US, .period = 10000, .value = 2000000, .stack = "b;main", .labels = "host=node" });
+        APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "c;main", .labels = "host=otel" });
+        APPEND({ .type = MEMORY, .value = 5, .stack = "d;main", .labels = "host=go" });
+        check_head_and_parts(check_types_of_trends);
+        tear_down();
+}
+END_TEST
+
 /* A partial type name that matches several types: like a query without type, restricted to these. */
 static void check_partial_types(void)
 {
@@ -1473,7 +1517,8 @@ END_TEST
 
 TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
            functions_of_an_inverted_graph_take_half_of_its_nodes,
-           counts_with_a_period_add_to_cpu_time_and_omissions_are_reported, cpu_time_has_precedence_over_unknown_units,
+           counts_with_a_period_add_to_cpu_time_and_omissions_are_reported,
+           trends_add_cpu_time_of_any_unit_and_name_other_types, cpu_time_has_precedence_over_unknown_units,
            partial_type_name_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
            groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,
            frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions, lines_have_cost_and_source,
