@@ -42,6 +42,7 @@ struct elf_symbols {
         struct code_symbols symbols;
         struct extract_notes notes; /* tables that could not be read */
         bool is_collected;
+        bool has_symbol_table; /* .symtab, with symbols of code */
 };
 
 /* Symbols of an unreadable table are left out. */
@@ -50,12 +51,15 @@ static enum status add_table_symbols(struct elf_symbols *e, const struct elf_ima
 {
         const struct symbol_source source = { img, extract_files_running(e->files), quality,
                                               extract_files_prelink_bias(e->files, img) };
+        size_t before = e->symbols.count;
         struct error reason;
+        enum status st;
 
         if (!extract_file_is_open(img))
                 return ST_OK;
-        return extract_notes_add_failure(&e->notes, code_symbols_add(&e->symbols, &source, type, e->code, &reason),
-                                         &reason, err);
+        st = code_symbols_add(&e->symbols, &source, type, e->code, &reason);
+        e->has_symbol_table = e->has_symbol_table || (quality == QUALITY_SYMTAB && e->symbols.count > before);
+        return extract_notes_add_failure(&e->notes, st, &reason, err);
 }
 
 /* All symbol tables of both files combined; duplicates count once. */
@@ -140,7 +144,7 @@ static enum status add_boundaries(const struct elf_symbols *e, const struct addr
                                            .code = e->code,
                                            .filter = filter };
         bool used = false;
-        enum status st = *quality < QUALITY_SYMTAB ? fill_from_function_boundaries(&in, b, &used, err) : ST_OK;
+        enum status st = !e->has_symbol_table ? fill_from_function_boundaries(&in, b, &used, err) : ST_OK;
 
         if (used && *quality < QUALITY_BOUNDARIES)
                 *quality = QUALITY_BOUNDARIES;
@@ -365,7 +369,7 @@ static const struct elf_image *get_open_image(const struct elf_image *img)
         return extract_file_is_open(img) ? img : NULL;
 }
 
-static enum status show_result(const struct extract_files *f, const struct code_map *code,
+static enum status show_result(const struct extract_files *f, const struct code_map *code, bool has_boundaries,
                                struct function_symbols *symbols, const struct symbol_table *t,
                                const struct extract_observer *o, struct error *err)
 {
@@ -378,7 +382,7 @@ static enum status show_result(const struct extract_files *f, const struct code_
                                         .mini = get_open_image(&f->mini),
                                         .code = code,
                                         .file_name = f->file_name,
-                                        .has_boundaries = t->quality < QUALITY_SYMTAB,
+                                        .has_boundaries = has_boundaries,
                                         .dwarf_bias = extract_files_dwarf_bias(f, best),
                                         .companions = &companions,
                                         .symbols = symbols };
@@ -439,7 +443,8 @@ static enum status extract_table(struct extraction *x, const struct address_filt
                 st = add_segments(f, t, err);
         }
         if (!st && o)
-                st = show_result(f, &x->code, &x->functions, t, o, err);
+                st = show_result(f, &x->code, x->elf.is_collected && !x->elf.has_symbol_table, &x->functions, t, o,
+                                 err);
         return st;
 }
 
