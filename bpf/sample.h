@@ -71,6 +71,16 @@ enum sample_end {
         SAMPLE_END_COUNT,
 };
 
+/**
+ * Whether the end of a chain of frame pointers proves nothing: while the code of the process is unknown, and at an
+ * interrupted pc without unwind information, whose frame pointer may be any value, also 0.
+ * @param callees  user frames that were recorded before: 0 at an interrupted pc.
+ */
+static inline __attribute__((always_inline)) int sample_end_is_guess(enum sample_end end, __u32 callees)
+{
+        return end == SAMPLE_END_NEW_PROCESS || !callees;
+}
+
 /** The end for a step that failed. */
 static inline __attribute__((always_inline)) enum sample_end sample_end_of(enum unwind_status st)
 {

@@ -604,7 +604,7 @@ __noinline int unwind_walk_frame(struct unwind_walk *w)
                         return python_place_run(w);
                 return 0;
         }
-        if (st == UNWIND_DONE || !unwind_rule_uses_frame_chain(rule))
+        if (!unwind_rule_uses_frame_chain(rule) || (st == UNWIND_DONE && !sample_end_is_guess(w->end, n)))
                 w->record.user_end = sample_end_of(st);
         return 1;
 }

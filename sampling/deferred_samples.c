@@ -51,9 +51,11 @@ static bool deferred_sample_walk(const struct unwinder *u, const struct process 
                 st = unwind_step(&regs, &rule, read_copied_stack, (void *)from);
                 if (st == UNWIND_STEPPED)
                         continue;
-                ret->end = st != UNWIND_DONE && unwind_rule_uses_frame_chain(&rule) ? end
-                           : st == UNWIND_NO_MEMORY_AT                              ? SAMPLE_END_NOT_COPIED
-                                                                                    : sample_end_of(st);
+                if (unwind_rule_uses_frame_chain(&rule) &&
+                    (st != UNWIND_DONE || sample_end_is_guess(end, ret->frame_count - 1)))
+                        ret->end = end;
+                else
+                        ret->end = st == UNWIND_NO_MEMORY_AT ? SAMPLE_END_NOT_COPIED : sample_end_of(st);
                 return has_tables;
         }
 }

@@ -162,4 +162,58 @@ ok "and have the label" test -s "$tmp/other.dump"
 is "$(awk -F '\t' \
         '{ sub(/;$/, "", $3); n = split($3, frame, ";"); if (frame[n] ~ /libc.so.6:/) trampoline++; else others++ }
         END { print (trampoline > 0), others + 0 }' "$tmp/other.dump")" "1 0" "and end at the trampoline"
+
+# Without space for copies, stacks of a process that is not known yet are walked by frame pointers. A thread has none in
+# its first functions, and a frame pointer of 0 is no proof that they have no callers.
+cat >"$tmp/thread.c" <<'C'
+#include <pthread.h>
+
+static volatile long sink;
+
+static __attribute__((noinline)) void burn(void)
+{
+        for (long i = 0; i < 1000000; i++)
+                sink++;
+}
+
+static void *run(void *unused)
+{
+        for (;;) {
+                burn();
+                sink++;
+        }
+        return unused;
+}
+
+int main(void)
+{
+        pthread_t thread;
+
+        pthread_create(&thread, 0, run, 0);
+        pthread_join(thread, 0);
+        return 0;
+}
+C
+cc -O2 -fomit-frame-pointer -o "$tmp/thread" "$tmp/thread.c" -lpthread || bail_out "cannot build"
+"$tmp/thread" & thread_pid=$!
+kill -STOP "$thread_pid"
+"$agent" --sampler bpf --frequency 997 --interval 60 --duration 600 --pid $thread_pid --stack-end-label \
+        --output "$tmp/thread.otlp" --metrics-file "$tmp/thread.metrics" 2>"$tmp/thread.log" &
+agent_pid=$!
+background_pids="$thread_pid $agent_pid"
+wait_for "the agent" grep -q sampling "$tmp/thread.log"
+kill -STOP "$agent_pid"
+kill -CONT "$thread_pid"
+has_run() { [ "$(awk '{ print $14 }' "/proc/$thread_pid/stat")" -ge $((2 * $(getconf CLK_TCK))) ]; }
+wait_for "the work" has_run
+kill -CONT "$agent_pid"
+kill -TERM "$agent_pid"
+wait "$agent_pid"
+kill -9 "$thread_pid"
+python3 tests/support/otlp_dump.py "$tmp/thread.otlp" >"$tmp/thread.dump"
+full=$(awk '$1 == "cairn_agent_samples_late_full_total" { print $2 }' "$tmp/thread.metrics")
+ok "copies had no more space ($full)" test "${full:-0}" -ge 20
+like "$(cat "$tmp/thread.dump")" 'cairn.stack.end=new_process' "such stacks are marked"
+is "$(awk -F '\t' '$2 ~ /stack.end=complete/ && split($3, frame, ";") < 4' "$tmp/thread.dump")" "" \
+        "and no stack without the thread's start is complete"
 done_testing
