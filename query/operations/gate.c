@@ -19,6 +19,9 @@
  *
  * Rejected: to test by hosts and by pairs and take the better result, which has more false alarms than either.
  *
+ * When one function becomes faster, the shares of all others rise. So if the total fell, a function only fails if its
+ * cost rose as well.
+ *
  * What was not found could be too small to be seen: each rule states the smallest change that would have been found
  * with a probability of POWER. For functions this is that of functions with half of the cost. A rule whose threshold is
  * below that is unknown, not passed. With less than two clusters on a side nothing can be said about chance, and rules
@@ -37,6 +40,7 @@
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/text.h"
+#include "common/text/number_text.h"
 #include "query/engine/function_matching.h"
 #include "query/engine/loaded_sides.h"
 #include "query/engine/no_samples.h"
@@ -119,6 +123,7 @@ struct gate_row {
         double smallest_effect;   /* relative; NAN: not known */
         bool is_significant;
         bool is_failure;
+        bool is_share_only; /* its share rose, not its cost */
 };
 
 struct gate_observations {
@@ -665,6 +670,25 @@ static bool is_rule_about(const struct gate *g, const struct gate_rule *rule, co
                                                : query_frame_has_name(&g->frames.items[row->frame], rule->subject);
 }
 
+/* The mean cost of a cluster, per second if their lengths are known. */
+static double compute_mean_cost(const struct gate *g, unsigned side, int64_t cost)
+{
+        const size_t count = g->sides[side].count;
+
+        return count ? divide_by_time(g, side, (double)cost) / (double)count : 0;
+}
+
+/*
+ * Whether only the share of a function rose: the total fell, and the function itself does not cost more. So it is when
+ * another function became faster.
+ */
+static bool is_rise_of_share_only(const struct gate *g, const struct gate_row *row, double threshold)
+{
+        return !g->q->r.by_value &&
+               compute_mean_cost(g, 1, g->sides[1].total) < compute_mean_cost(g, 0, g->sides[0].total) &&
+               compute_mean_cost(g, 1, row->flat[1]) <= compute_mean_cost(g, 0, row->flat[0]) * (1 + threshold);
+}
+
 static void judge_functions(struct gate *g, struct gate_rule *rule)
 {
         bool can_test = can_gate_test(g), is_seen, is_misspelt;
@@ -680,6 +704,9 @@ static void judge_functions(struct gate *g, struct gate_rule *rule)
                     !isnan(row->smallest_effect))
                         rule->smallest_effect = row->smallest_effect; /* of several files: the greatest */
                 if (row->change > rule->threshold && (!can_test || row->is_significant)) {
+                        row->is_share_only = is_rise_of_share_only(g, row, rule->threshold);
+                        if (row->is_share_only)
+                                continue;
                         row->is_failure = true;
                         rule->state = RULE_FAILED;
                 }
@@ -874,6 +901,18 @@ static enum status note_unjudged_side(struct gate *g, const struct query_selecti
         return note_no_samples(g->q, selections[is_after], g->plan.type);
 }
 
+static void note_rises_of_share(struct gate *g)
+{
+        size_t count = 0;
+
+        for (size_t i = 0; i < g->row_count; i++)
+                count += g->rows[i].is_share_only && !g->rows[i].is_failure;
+        if (count)
+                buf_printf(&g->q->note,
+                           "%s%s a greater share, but no greater cost, since the total fell: no regression",
+                           g->q->note.size ? "; " : "", COUNTED(count, "function has", "functions have"));
+}
+
 static enum status answer_gate(struct gate *g, const struct query_selection *base)
 {
         const struct query_selection *selections[2] = { base, &g->q->r.selection };
@@ -895,6 +934,8 @@ static enum status answer_gate(struct gate *g, const struct query_selection *bas
                 st = note_unjudged_side(g, selections);
         if (!st)
                 st = judge_gate(g);
+        if (!st)
+                note_rises_of_share(g);
         return st ? st : put_gate_answer(g);
 }
 
