@@ -111,15 +111,16 @@ static void print_gnu_answer(void *context, const struct answer *a)
 
 /* ---- input ---- */
 
-/* "NAME" or "NAME+OFFSET"; a name that could be a hexadecimal number is one unless "+" follows. */
+/* "NAME" or "NAME + OFFSET"; a name that could be a hexadecimal number is one unless "+" follows. */
 static bool parse_gnu_symbol(const char *text, struct answer_text *name_ret, uint64_t *offset_ret)
 {
-        size_t size = strcspn(text, "+ \t\r\n\v\f");
+        static const char blanks[] = " \t\r\n\v\f";
+        size_t size = strcspn(text, "+ \t\r\n\v\f"), plus = size + strspn(text + size, blanks);
 
         if (!text[0] || isdigit((unsigned char)text[0]) || (isxdigit((unsigned char)text[0]) && !strchr(text, '+')))
                 return false;
         *name_ret = (struct answer_text){ .data = text, .size = size };
-        *offset_ret = text[size] == '+' ? (uint64_t)strtoll(text + size + 1, NULL, 0) : 0;
+        *offset_ret = text[plus] == '+' ? (uint64_t)strtoll(text + plus + 1, NULL, 0) : 0;
         return true;
 }
 

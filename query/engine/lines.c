@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/files/file.h"
 #include "common/limits.h"
 #include "common/memory/array.h"
 #include "common/search.h"
@@ -361,9 +362,38 @@ const char *line_file_get_row_text(const struct line_file *f, const struct line_
         return source_lines_get(is_of_base ? &f->base_source : &f->source, r->line, n_ret);
 }
 
+/* How many characters two paths have in common at their ends. */
+static size_t count_common_end(const char *a, const char *b)
+{
+        size_t i = strlen(a), k = strlen(b), count = 0;
+
+        for (; i > count && k > count && a[i - 1 - count] == b[k - 1 - count]; count++)
+                ;
+        return count;
+}
+
+/* The path that the side before has of the file: builds may be made in different directories. */
+static const char *find_base_path(const struct line_table *t, const struct line_file *f)
+{
+        const struct scan_location *l = get_side_location(t, f, 0);
+        const char *best = f->file;
+        size_t most = 0;
+
+        for (uint32_t i = 0; i < l->frame_count; i++) {
+                size_t count = count_common_end(l->frames[i].file, f->file);
+
+                if (strcmp(path_base(l->frames[i].file), path_base(f->file)) == 0 && count > most) {
+                        most = count;
+                        best = l->frames[i].file;
+                }
+        }
+        return best;
+}
+
 static void load_base_source(const struct line_table *t, struct line_file *f)
 {
-        source_lines_load(&f->base_source, t->q->sources, get_side_location(t, f, 0)->build_id, f->file, false);
+        source_lines_load(&f->base_source, t->q->sources, get_side_location(t, f, 0)->build_id, find_base_path(t, f),
+                          false);
         f->has_base_source = true;
 }
 
@@ -464,8 +494,8 @@ static enum status align_file(struct line_table *t, struct line_file *f)
         if (!*f->file || !has_other_base(t, f))
                 return ST_OK;
         for (unsigned side = 0; side < 2; side++)
-                source_lines_load(&sides[side], t->q->sources, get_side_location(t, f, side)->build_id, f->file,
-                                  t->form == SOURCE_FILE);
+                source_lines_load(&sides[side], t->q->sources, get_side_location(t, f, side)->build_id,
+                                  side ? f->file : find_base_path(t, f), t->form == SOURCE_FILE);
         if (sides[0].state == ST_OK && sides[1].state == ST_OK && sides[0].count <= LIMIT_ALIGNED_LINES &&
             sides[1].count <= LIMIT_ALIGNED_LINES) {
                 st = line_alignment_make(&sides[0], &sides[1], t->q->meter, &f->alignment, t->q->err);

@@ -6,6 +6,9 @@
 
 command -v gcc >/dev/null || skip_all "gcc is not installed"
 command -v jq >/dev/null || skip_all "jq is not installed"
+for has_moved in '' moved; do
+diag "directory of the builds: ${has_moved:-the same}"
+rm -rf "$data"
 start_server
 . tests/e2e/query/two_builds.sh
 compare() { "$cairn" diff --server "$url" --lines --function work --base '{version="old"}' "$@" '{version="new"}'; }
@@ -33,4 +36,5 @@ is "$("$cairn" diff --server "$url" --lines --function work --base '{version="ne
         jq '.rows[0] | has("line_before")')" \
         false "one build is not aligned"
 stop_server
+done
 done_testing

@@ -3,7 +3,9 @@
 #
 # To be sourced with a running service: two builds of a program whose sources differ, "old" and "new", with samples.
 
-mkdir "$tmp/src" "$tmp/old" "$tmp/new"
+# With $has_moved set, each build is made in a directory of its own.
+has_moved=${has_moved:-}
+mkdir -p "$tmp/src" "$tmp/src-old" "$tmp/src-new" "$tmp/old" "$tmp/new"
 cat >"$tmp/old/app.c" <<'END'
 volatile int sink;
 int work(int x)
@@ -30,11 +32,12 @@ int work(int x)
 }
 int main(void) { return work(3); }
 END
-# build NAME: the program of a version, whose source is at the same path
+# build NAME: the program of a version
 build() {
-        cp "$tmp/$1/app.c" "$tmp/src/app.c"
-        gcc -g -O0 -Wl,--build-id -o "$tmp/$1/app" "$tmp/src/app.c" || bail_out "cannot build a program"
-        "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$tmp/src" "$tmp/$1/app" >"$tmp/upload.log" 2>&1 ||
+        source=$tmp/src${has_moved:+-$1}
+        cp "$tmp/$1/app.c" "$source/app.c"
+        gcc -g -O0 -Wl,--build-id -o "$tmp/$1/app" "$source/app.c" || bail_out "cannot build a program"
+        "$CAIRN_BUILD/cairn-upload" --server "$url" --sources "$source" "$tmp/$1/app" >"$tmp/upload.log" 2>&1 ||
                 bail_out "cannot upload: $(cat "$tmp/upload.log")"
 }
 # sample NAME LINE VALUE

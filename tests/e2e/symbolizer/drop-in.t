@@ -95,6 +95,12 @@ if has eu-addr2line; then
                 same "eu-addr2line $options: columns and functions are equal" eu-addr2line $options
         done
 fi
+if has addr2line; then
+        for request in main main+4 'main +4' 'main + 4' 'main 4'; do
+                is "$("$tmp/bin/addr2line" -a -f -e "$tmp/program" "$request")" \
+                        "$(addr2line -a -f -e "$tmp/program" "$request")" "addr2line: the request $request"
+        done
+fi
 if has eu-addr2line; then
         for request in main touch+0x3 main-0x2 0x10 nope main+100000 '(.nope)+3'; do
                 is "$("$tmp/bin/eu-addr2line" -a -S -e "$tmp/program" "$request" 2>&1 | sed 's/^[^ ]*addr2line: //')" \
