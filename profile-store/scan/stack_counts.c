@@ -15,10 +15,12 @@ void stack_counts_deinit(struct stack_counts *c)
         *c = (struct stack_counts){ 0 };
 }
 
+#define NOT_COUNTED INT64_MIN /* least, as values may be negative */
+
 /* Keep the greater number, and any number rather than one of stacks. */
 static void keep_most(struct counted_samples *most, struct counted_samples count)
 {
-        if (most->are_stacks != count.are_stacks && (most->whole || most->fraction)) {
+        if (most->are_stacks != count.are_stacks && most->whole != NOT_COUNTED) {
                 if (most->are_stacks)
                         *most = count;
                 return;
@@ -98,6 +100,8 @@ enum status stack_counts_load(struct store_scan *scan, const struct scan_filter 
         c.values = calloc(n, sizeof *c.values);
         if (!rules || !c.samples || !of_type || !c.values)
                 return error_no_memory(err);
+        for (size_t i = 0; i < c.sums.stacks.count; i++)
+                c.samples[i].whole = NOT_COUNTED; /* each has a sum */
         st = count_by_type(&c, rules, of_type, scan->meter, err);
         if (st)
                 return st;

@@ -215,5 +215,5 @@ full=$(awk '$1 == "cairn_agent_samples_late_full_total" { print $2 }' "$tmp/thre
 ok "copies had no more space ($full)" test "${full:-0}" -ge 20
 like "$(cat "$tmp/thread.dump")" 'cairn.stack.end=new_process' "such stacks are marked"
 is "$(awk -F '\t' '$2 ~ /stack.end=complete/ && split($3, frame, ";") < 4' "$tmp/thread.dump")" "" \
-        "and no stack without the thread's start is complete"
+        "stacks without the thread's start are not complete"
 done_testing

@@ -38,8 +38,10 @@ is "$? $(cat "$tmp/err")" "1 cairn why: there is no file 'abcd' here; a build-id
 
 # ---- queries ----
 : >"$tmp/cpu.pb"
-wrong "'$tmp/cpu.pb' is no selector but a file: query it with --profile $tmp/cpu[.]pb$" "a file in place of a selector" top "$tmp/cpu.pb"
-wrong "'$tmp' is no selector but a directory: query it with --data $tmp$" "a directory in place of a selector" flame "$tmp"
+wrong "'$tmp/cpu.pb' is no selector but a file: query it with --profile $tmp/cpu[.]pb$" \
+        "a file in place of a selector" top "$tmp/cpu.pb"
+wrong "'$tmp' is no selector but a directory: query it with --data $tmp$" \
+        "a directory in place of a selector" flame "$tmp"
 
 # ---- debuginfo ----
 id=00112233445566778899aabbccddeeff00112233

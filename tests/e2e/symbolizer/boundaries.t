@@ -67,10 +67,11 @@ fi
 # Other sources name only a part: the DWARF of one file, the tables of Go beside C code.
 echo 'int described(int x) { return x * 3; }' >"$tmp/described.c"
 (cd "$tmp" && gcc -O2 -g -c described.c && gcc -O2 -o partly program.c described.o &&
-        objcopy -S --keep-section='.debug_*' partly partly-stripped) || bail_out "cannot build a program with some DWARF"
+        objcopy -S --keep-section='.debug_*' partly partly-stripped) ||
+        bail_out "cannot build a program with some DWARF"
 is "$(named "$tmp/partly-stripped" "$(inside "$tmp/partly" described)")" described "DWARF without a symbol table"
 is "$(named "$tmp/partly-stripped" "$(inside "$tmp/partly" caller)")" \
-        "fn@$(start "$tmp/partly" caller) [partly-stripped]" "  and functions that it lacks"
+        "fn@$(start "$tmp/partly" caller) [partly-stripped]" "  functions that DWARF lacks are named by their start"
 if command -v go >/dev/null; then
         mkdir "$tmp/go"
         cat >"$tmp/go/main.go" <<'GO'
@@ -83,15 +84,17 @@ import "C"
 
 func main() { println(C.in_c(3)) }
 GO
-        (cd "$tmp/go" && GOCACHE="$tmp/go-cache" GO111MODULE=off CGO_ENABLED=1 go build -o whole main.go) >"$tmp/err" 2>&1 ||
+        (cd "$tmp/go" && GOCACHE="$tmp/go-cache" GO111MODULE=off CGO_ENABLED=1 go build -o whole main.go) \
+                >"$tmp/err" 2>&1 ||
                 bail_out "cannot build a Go program: $(tail -1 "$tmp/err")"
         strip -o "$tmp/go/stripped" "$tmp/go/whole"
         is "$(named "$tmp/go/stripped" "$(start "$tmp/go/whole" main.main)")" main.main "a stripped Go program"
-        is "$(named "$tmp/go/stripped" "$(inside "$tmp/go/whole" in_c)")" "fn@$(start "$tmp/go/whole" in_c) [stripped]" \
-                "  and its C functions"
+        is "$(named "$tmp/go/stripped" "$(inside "$tmp/go/whole" in_c)")" \
+                "fn@$(start "$tmp/go/whole" in_c) [stripped]" \
+                "  its C functions are named by their start"
 else
         pass "a stripped Go program # SKIP go is not installed"
-        pass "  and its C functions # SKIP go is not installed"
+        pass "  its C functions are named by their start # SKIP go is not installed"
 fi
 is "$(named "$tmp/stripped.so" "$(inside "$tmp/whole.so" exported)")" exported "exported functions keep their names"
 is "$(named "$tmp/stripped.so" "$(inside "$tmp/whole.so" compare)")" \
