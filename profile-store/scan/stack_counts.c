@@ -40,7 +40,7 @@ static size_t find_end_of_type(const struct scan_group_sums *s, size_t first)
         return end;
 }
 
-/* Add up the periods of each type, and keep the type with most samples. of_type: zeroed, by stack. */
+/* Add up the periods of each type, and keep the type with most samples. of_type: NOT_COUNTED, by stack. */
 static enum status count_by_type(struct stack_counts *c, const struct sample_count_rule *rules,
                                  struct counted_samples *of_type, struct work_meter *meter, struct error *err)
 {
@@ -50,15 +50,23 @@ static enum status count_by_type(struct stack_counts *c, const struct sample_cou
         for (size_t first = 0, end; !st && first < s->count; first = end) {
                 end = find_end_of_type(s, first);
                 st = work_meter_add(meter, end - first, err);
-                for (size_t i = first; i < end; i++)
-                        sample_count_add(&of_type[s->items[i].item],
-                                         compute_sample_count(&rules[s->items[i].group], s->items[i].value,
-                                                              s->items[i].samples));
                 for (size_t i = first; i < end; i++) {
+                        const struct scan_group_sum *sum = &s->items[i];
+                        struct counted_samples *to = &of_type[sum->item],
+                                               count = compute_sample_count(&rules[sum->group], sum->value,
+                                                                            sum->samples);
+
+                        if (to->whole == NOT_COUNTED)
+                                *to = count;
+                        else
+                                sample_count_add(to, count);
+                }
+                for (size_t i = first; i < end; i++) { /* a stack has a sum for each period */
                         struct counted_samples *count = &of_type[s->items[i].item];
 
-                        keep_most(&c->samples[s->items[i].item], *count);
-                        *count = (struct counted_samples){ 0 };
+                        if (count->whole != NOT_COUNTED)
+                                keep_most(&c->samples[s->items[i].item], *count);
+                        count->whole = NOT_COUNTED;
                 }
         }
         return st;
@@ -100,8 +108,8 @@ enum status stack_counts_load(struct store_scan *scan, const struct scan_filter 
         c.values = calloc(n, sizeof *c.values);
         if (!rules || !c.samples || !of_type || !c.values)
                 return error_no_memory(err);
-        for (size_t i = 0; i < c.sums.stacks.count; i++)
-                c.samples[i].whole = NOT_COUNTED; /* each has a sum */
+        for (size_t i = 0; i < c.sums.stacks.count; i++) /* each has a sum */
+                c.samples[i].whole = of_type[i].whole = NOT_COUNTED;
         st = count_by_type(&c, rules, of_type, scan->meter, err);
         if (st)
                 return st;

@@ -301,6 +301,32 @@ START_TEST(samples_are_counted_once_by_the_type_with_most)
 }
 END_TEST
 
+START_TEST(samples_of_an_unknown_period_add_their_stacks)
+{
+        struct profile_type unknown;
+        struct scan_missing *missing;
+        struct test_profile t;
+        struct store_scan *scan;
+        struct error err;
+        uint32_t leaf;
+        size_t count;
+
+        test_profile_init(&t, "bbbbbb", "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, T0, 2 * TEST_PROFILE_PERIOD, &leaf, 1, NULL);
+        unknown = t.p.types.items[t.type];
+        unknown.period = 0;
+        check_ok(profile_add_type(&t.p, &unknown, &t.type, &err), &err);
+        test_sample(&t, T0, 5, &leaf, 1, NULL);
+        append(&t);
+        check_ok(store_scan_begin(store, &scan, &err), &err);
+        check_ok(store_scan_list_missing(scan, &everything, &missing, &count, &err), &err);
+        ck_assert_uint_eq(sample_count_round(missing[0].samples), 3);
+        ck_assert(missing[0].samples.are_stacks);
+        store_scan_end(scan);
+}
+END_TEST
+
 START_TEST(object_with_full_debuginfo_requests_no_upload)
 {
         struct store_scan *scan;
@@ -380,5 +406,6 @@ END_TEST
 
 TEST_SUITE_WITH_FIXTURE("missing", new_locations_without_frames_are_counted_by_reason,
                         locations_with_frames_have_no_reason, only_reasons_fixed_by_debuginfo_request_upload,
-                        samples_are_counted_once_by_the_type_with_most, object_with_full_debuginfo_requests_no_upload,
-                        object_is_listed_once_with_main_reason, sender_names_without_lines_request_upload)
+                        samples_are_counted_once_by_the_type_with_most, samples_of_an_unknown_period_add_their_stacks,
+                        object_with_full_debuginfo_requests_no_upload, object_is_listed_once_with_main_reason,
+                        sender_names_without_lines_request_upload)
