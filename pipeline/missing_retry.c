@@ -57,7 +57,7 @@ static enum status list_missing_objects(struct profile_store *store, bool of_any
 
         if (st)
                 return st;
-        st = store_scan_rank_uploads(scan, &filter, &uploads, err);
+        st = store_scan_rank_uploads(scan, &filter, NULL, &uploads, err);
         if (!st)
                 objects = calloc(uploads.missing_count + uploads.poor_count + 1, sizeof *objects);
         if (objects) {

@@ -218,7 +218,9 @@ struct scan_uploads {
         char unit[32];                  /* of values; "" when nothing matched or units differ */
 };
 
-enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_filter *filter, struct scan_uploads *ret,
+/** @param types  only samples of these; NULL: all that the filter selects. */
+enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_filter *filter,
+                                    const struct scan_names *types, struct scan_uploads *ret,
                                     struct error *err) MUST_CHECK;
 
 #endif

@@ -149,7 +149,7 @@ enum status store_scan_list_missing(struct store_scan *scan, const struct scan_f
                                     struct scan_missing **ret, size_t *count_ret, struct error *err)
 {
         _cleanup_stack_counts_ struct stack_counts counts = { 0 };
-        enum status st = stack_counts_load(scan, filter, &counts, err);
+        enum status st = stack_counts_load(scan, filter, NULL, &counts, err);
 
         return st ? st : build_missing_list(scan, &counts, ret, count_ret, err);
 }
@@ -160,7 +160,7 @@ enum status store_scan_count_unresolved(struct store_scan *scan, const struct sc
         struct counted_samples by_reason[SYMBOL_STATE_COUNT] = { 0 };
         _cleanup_stack_counts_ struct stack_counts counts = { 0 };
         const struct scan_stacks *s = NULL;
-        enum status st = stack_counts_load(scan, filter, &counts, err);
+        enum status st = stack_counts_load(scan, filter, NULL, &counts, err);
 
         if (!st)
                 st = store_scan_resolve(scan, &counts.sums.stacks, &s, err);
@@ -396,11 +396,11 @@ static enum status build_upload_lists(struct store_scan *scan, const struct stac
         return st;
 }
 
-enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_filter *filter, struct scan_uploads *ret,
-                                    struct error *err)
+enum status store_scan_rank_uploads(struct store_scan *scan, const struct scan_filter *filter,
+                                    const struct scan_names *types, struct scan_uploads *ret, struct error *err)
 {
         _cleanup_stack_counts_ struct stack_counts counts = { 0 };
-        enum status st = stack_counts_load(scan, filter, &counts, err);
+        enum status st = stack_counts_load(scan, filter, types, &counts, err);
 
         return st ? st : build_upload_lists(scan, &counts, ret, err);
 }

@@ -89,13 +89,15 @@ static void sum_values(struct stack_counts *c)
                 memcpy(c->unit, s->groups[0].unit, strlen(s->groups[0].unit) + 1);
 }
 
-enum status stack_counts_load(struct store_scan *scan, const struct scan_filter *filter, struct stack_counts *ret,
-                              struct error *err)
+enum status stack_counts_load(struct store_scan *scan, const struct scan_filter *filter, const struct scan_names *types,
+                              struct stack_counts *ret, struct error *err)
 {
+        const struct scan_group_by by = { .types = types ? types->items : NULL,
+                                          .type_count = types ? types->count : 0 };
         _cleanup_stack_counts_ struct stack_counts c = { .memory.use = MEMORY_QUERIES };
         _cleanup_free_ struct sample_count_rule *rules = NULL;
         _cleanup_free_ struct counted_samples *of_type = NULL;
-        enum status st = store_scan_sum_groups(scan, filter, &(struct scan_group_by){ 0 }, &c.sums, err);
+        enum status st = store_scan_sum_groups(scan, filter, &by, &c.sums, err);
         size_t n = c.sums.stacks.count + 1;
 
         if (!st)

@@ -25,7 +25,8 @@ struct stack_counts {
 void stack_counts_deinit(struct stack_counts *c); /* also fine on a zeroed one */
 #define _cleanup_stack_counts_ _cleanup_(stack_counts_deinit)
 
-enum status stack_counts_load(struct store_scan *scan, const struct scan_filter *filter, struct stack_counts *ret,
-                              struct error *err) MUST_CHECK;
+/** @param types  only samples of these; NULL: all that the filter selects. */
+enum status stack_counts_load(struct store_scan *scan, const struct scan_filter *filter, const struct scan_names *types,
+                              struct stack_counts *ret, struct error *err) MUST_CHECK;
 
 #endif

@@ -431,39 +431,6 @@ enum status type_plan_make_for_request(struct store_scan *scan, const struct que
         return ST_OK;
 }
 
-enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
-                            struct buf *note, const char **ret, struct error *err)
-{
-        _cleanup_type_plan_ struct type_plan omitted = { 0 };
-        _cleanup_free_ const char **items = NULL, **matching = NULL;
-        struct scan_names types, matches;
-        const char *type;
-        bool is_preferred;
-        enum status st = list_side_types(scan, &s, 1, false, &items, &types.count, err);
-
-        if (st)
-                return st;
-        types.items = items;
-        matching = calloc(types.count + 1, sizeof *matching);
-        if (!matching)
-                return error_no_memory(err);
-        matches.items = matching;
-        matches.count = find_matching_types(&types, asked, matching);
-        type = pick_type(&matches, &is_preferred);
-        if (matches.count && !is_preferred)
-                return refuse_type(&matches, asked, "several", err);
-        if (!matches.count)
-                st = find_type_in_range(scan, &s, 1, asked, &type, err);
-        for (size_t i = 0; !st && i < matches.count; i++)
-                if (matching[i] != type)
-                        st = add_type_omission(&omitted, matching[i], OMITTED_OTHER_TYPE, 0, err);
-        if (st)
-                return st;
-        type_plan_put_note(&omitted, note);
-        *ret = type;
-        return ST_OK;
-}
-
 void type_plan_deinit(struct type_plan *p)
 {
         free(p->types);

@@ -61,14 +61,6 @@ void type_plan_deinit(struct type_plan *p);
 #define _cleanup_type_plan_ _cleanup_(type_plan_deinit)
 
 /**
- * Find the one type that `asked` matches, as in type_plan_make() without conversion.
- * @param note  names the other matching types, as type_plan_put_note().
- * @param ret  borrowed from the scan; NULL if there are no samples.
- */
-enum status find_asked_type(struct store_scan *scan, const struct query_selection *s, const char *asked,
-                            struct buf *note, const char **ret, struct error *err) MUST_CHECK;
-
-/**
  * Find the types that `asked` matches: the id itself, else those that begin with its parts, else those of this sample
  * type.
  * @param ret  room for types->count; borrowed from types.

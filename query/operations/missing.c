@@ -346,9 +346,11 @@ enum status query_answer_missing(struct query_call *q)
 
 enum status query_answer_uploads(struct query_call *q)
 {
-        const char *type = NULL;
-        struct scan_filter filter;
+        const struct query_selection *selection = &q->r.selection;
+        const struct scan_filter filter = query_selection_make_filter(selection, NULL);
+        _cleanup_type_plan_ struct type_plan plan = { 0 };
         struct scan_uploads uploads;
+        struct scan_names types;
         struct uploads_form form = { .meter = q->meter,
                                      .server = query_param_get(&q->params, "", "server"),
                                      .distribution = get_distribution_debuginfod(),
@@ -358,10 +360,12 @@ enum status query_answer_uploads(struct query_call *q)
         enum status st = ST_OK;
 
         if (q->r.type)
-                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &q->note, &type, q->err);
-        filter = query_selection_make_filter(&q->r.selection, type);
-        if (!st)
-                st = store_scan_rank_uploads(q->scan, &filter, &uploads, q->err);
+                st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &plan, q->err);
+        if (st)
+                return st;
+        type_plan_put_note(&plan, &q->note);
+        types = (struct scan_names){ plan.types, plan.type_count };
+        st = store_scan_rank_uploads(q->scan, &filter, q->r.type ? &types : NULL, &uploads, q->err);
         if (!st && !sample_count_round(uploads.samples))
                 st = note_empty_selection(q, &q->r.selection);
         if (st)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of names: labels, their values, and profile types. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
+#include "common/memory/array.h"
 #include "common/text/csv.h"
 #include "common/text/utf8.h"
 #include "query/engine/no_samples.h"
@@ -99,10 +102,12 @@ enum status query_answer_types(struct query_call *q)
         return st;
 }
 
-static enum status note_no_values(struct query_call *q, const char *key, const struct scan_filter *filter)
+/* @param type  a requested one; NULL: any. */
+static enum status note_no_values(struct query_call *q, const char *key, const char *type)
 {
+        const struct scan_filter filter = query_selection_make_filter(&q->r.selection, type);
         struct scan_names types;
-        enum status st = store_scan_list_types(q->scan, filter, &types, q->err);
+        enum status st = store_scan_list_types(q->scan, &filter, &types, q->err);
 
         if (st || !types.count)
                 return st ? st : note_no_samples(q, &q->r.selection, q->r.type);
@@ -112,22 +117,61 @@ static enum status note_no_values(struct query_call *q, const char *key, const s
         return ST_OK;
 }
 
+static int compare_values(const void *x, const void *y)
+{
+        return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* The values that a label has in samples of any of these types, sorted. @param items_ret  owned. */
+static enum status list_values_of_types(struct query_call *q, const char *key, const struct type_plan *plan,
+                                        const char ***items_ret, struct scan_names *ret)
+{
+        _cleanup_free_ const char **items = NULL;
+        size_t count = 0, capacity = 0, kept = 0;
+
+        for (size_t i = 0; i < plan->type_count; i++) {
+                const struct scan_filter filter = query_selection_make_filter(&q->r.selection, plan->types[i]);
+                struct scan_names names;
+                enum status st = store_scan_list_label_values(q->scan, key, &filter, &names, q->err);
+
+                if (st)
+                        return st;
+                if (!array_reserve_many(&items, &capacity, count, names.count + 1))
+                        return error_no_memory(q->err);
+                for (size_t k = 0; k < names.count; k++)
+                        items[count++] = names.items[k];
+        }
+        if (count)
+                qsort(items, count, sizeof *items, compare_values);
+        for (size_t i = 0; i < count; i++)
+                if (!kept || strcmp(items[i], items[kept - 1]) != 0)
+                        items[kept++] = items[i];
+        *ret = (struct scan_names){ items, kept };
+        *items_ret = steal_ptr(items);
+        return ST_OK;
+}
+
 enum status query_answer_values(struct query_call *q)
 {
-        const char *key = query_param_get(&q->params, "", "name"), *type = NULL;
-        struct scan_filter filter;
+        const struct query_selection *selection = &q->r.selection;
+        const struct scan_filter filter = query_selection_make_filter(selection, NULL);
+        const char *key = query_param_get(&q->params, "", "name");
+        _cleanup_type_plan_ struct type_plan plan = { 0 };
+        _cleanup_free_ const char **items = NULL;
         struct scan_names names;
         enum status st = ST_OK;
 
         if (!key)
                 return error_set(q->err, ST_USAGE, "the parameter name is missing: the label whose values are listed");
         if (q->r.type)
-                st = find_asked_type(q->scan, &q->r.selection, q->r.type, &q->note, &type, q->err);
-        filter = query_selection_make_filter(&q->r.selection, type);
+                st = type_plan_make_for_request(q->scan, &selection, 1, &q->r, &plan, q->err);
         if (!st)
-                st = store_scan_list_label_values(q->scan, key, &filter, &names, q->err);
+                type_plan_put_note(&plan, &q->note);
+        if (!st)
+                st = q->r.type ? list_values_of_types(q, key, &plan, &items, &names)
+                               : store_scan_list_label_values(q->scan, key, &filter, &names, q->err);
         if (!st && !names.count)
-                st = note_no_values(q, key, &filter);
+                st = note_no_values(q, key, plan.type_count ? plan.types[0] : NULL);
         if (!st)
                 put_name_answer(q, &names);
         return st;

@@ -245,7 +245,7 @@ START_TEST(only_reasons_fixed_by_debuginfo_request_upload)
         ingest_every_reason();
         for (int round = 0; round < 2; round++) { /* the head, then parts */
                 check_ok(store_scan_begin(store, &scan, &err), &err);
-                check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+                check_ok(store_scan_rank_uploads(scan, &everything, NULL, &u, &err), &err);
                 ck_assert_uint_eq(sample_count_round(u.samples), 2 * (9 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 1 + 10));
                 ck_assert_str_eq(u.unit, "nanoseconds");
                 ck_assert_uint_eq(u.missing_count, 5);
@@ -341,7 +341,7 @@ START_TEST(object_with_full_debuginfo_requests_no_upload)
         load("ffffff", QUALITY_DWARF, false);
         check_ok(profile_store_resymbolize(store, &(struct resymbolize_request){ 0 }, &result, &err), &err);
         check_ok(store_scan_begin(store, &scan, &err), &err);
-        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, NULL, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);
         ck_assert_uint_eq(u.poor_count, 0);
         store_scan_end(scan);
@@ -364,7 +364,7 @@ START_TEST(object_is_listed_once_with_main_reason)
         append(&t);
         flush();
         check_ok(store_scan_begin(store, &scan, &err), &err);
-        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, NULL, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 1);
         ck_assert_uint_eq(sample_count_round(u.missing[0].samples), 1);
         ck_assert_uint_eq(u.missing[0].locations, 3);
@@ -378,7 +378,7 @@ START_TEST(object_is_listed_once_with_main_reason)
         ingest("dddddd", 0x20, 2);
         flush();
         check_ok(store_scan_begin(store, &scan, &err), &err);
-        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, NULL, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 2);
         expect(&u.missing[0], "dddddd", SYMBOL_FAILED, 3);
         ck_assert_uint_eq(sample_count_round(u.missing[1].samples), 1);
@@ -396,7 +396,7 @@ START_TEST(sender_names_without_lines_request_upload)
         ingest_named("bbbbbb", 0x10, "sent.c");
         ingest_named("", 0x10, "");
         check_ok(store_scan_begin(store, &scan, &err), &err);
-        check_ok(store_scan_rank_uploads(scan, &everything, &u, &err), &err);
+        check_ok(store_scan_rank_uploads(scan, &everything, NULL, &u, &err), &err);
         ck_assert_uint_eq(u.missing_count, 0);
         ck_assert_uint_eq(u.poor_count, 1);
         expect(&u.poor[0], "aaaaaa", SYMBOL_SENDER, 1);

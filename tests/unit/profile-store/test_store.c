@@ -833,7 +833,7 @@ START_TEST(values_of_two_units_are_not_summed)
         for (int round = 0; round < 2; round++) {
                 check_ok(store_scan_begin(store, &scan, &err), &err);
                 ck_assert_int_eq(store_scan_sum(scan, &everything, &sums, &err), ST_USAGE);
-                check_ok(store_scan_rank_uploads(scan, &everything, &uploads, &err), &err);
+                check_ok(store_scan_rank_uploads(scan, &everything, NULL, &uploads, &err), &err);
                 ck_assert_uint_eq(sample_count_round(uploads.missing[0].samples), 7); /* of the type that tells */
                 ck_assert_str_eq(uploads.unit, "");
                 store_scan_end(scan);

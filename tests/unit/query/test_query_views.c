@@ -272,6 +272,17 @@ END_TEST
 
 #define CPU_US "process_cpu:cpu:microseconds:cpu:microseconds"
 
+static void check_lists_of_several_types(void)
+{
+        ASK(hosts, "values", "name=host", "type=process_cpu:cpu");
+        ASK(uploads, "uploads", "type=process_cpu:cpu");
+        ASK(one, "values", "name=host", "type=" CPU_US);
+
+        ck_assert_str_eq(hosts, "[\"agent\",\"node\"]");
+        EXPECT(uploads, "\"samples\":300,");
+        ck_assert_str_eq(one, "[\"node\"]");
+}
+
 static void check_types_of_trends(void)
 {
         ASK(all, "trend", "function=main");
@@ -302,14 +313,16 @@ static void check_types_of_trends(void)
         }
 }
 
-START_TEST(trends_add_cpu_time_of_any_unit_and_name_other_types)
+START_TEST(cpu_time_of_any_unit_is_of_one_type_in_trends_and_lists)
 {
         set_up();
         APPEND({ .type = CPU, .period = 10 * MS, .value = S, .stack = "a;main", .labels = "host=agent" });
         APPEND({ .type = CPU_US, .period = 10000, .value = 2000000, .stack = "b;main", .labels = "host=node" });
         APPEND({ .type = COUNT, .period = 10 * MS, .value = 3, .stack = "c;main", .labels = "host=otel" });
         APPEND({ .type = MEMORY, .value = 5, .stack = "d;main", .labels = "host=go" });
+        check_lists_of_several_types();
         check_head_and_parts(check_types_of_trends);
+        check_lists_of_several_types();
         tear_down();
 }
 END_TEST
@@ -1518,7 +1531,7 @@ END_TEST
 TEST_SUITE("query views", sums_that_do_not_fit_are_the_largest_number_and_noted,
            functions_of_an_inverted_graph_take_half_of_its_nodes,
            counts_with_a_period_add_to_cpu_time_and_omissions_are_reported,
-           trends_add_cpu_time_of_any_unit_and_name_other_types, cpu_time_has_precedence_over_unknown_units,
+           cpu_time_of_any_unit_is_of_one_type_in_trends_and_lists, cpu_time_has_precedence_over_unknown_units,
            partial_type_name_is_summed_by_the_same_rules, a_diff_converts_the_types_of_both_sides,
            groups_are_summed_separately_and_smallest_merged, csv_fields_are_quoted, search_matches_any_part_of_a_text,
            frames_filter_as_in_pprof, callers_and_callees_of_all_matching_functions, lines_have_cost_and_source,
