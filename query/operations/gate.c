@@ -678,13 +678,21 @@ static double compute_mean_cost(const struct gate *g, unsigned side, int64_t cos
         return count ? divide_by_time(g, side, (double)cost) / (double)count : 0;
 }
 
+/* Costs per second of a few samples depend on when the first and the last one were taken. */
+static bool has_reliable_rates(const struct gate *g)
+{
+        const double least = (double)DEFAULT_PART_NS / 1e9;
+
+        return !g->part_ns || (g->seconds[0] >= least && g->seconds[1] >= least);
+}
+
 /*
  * Whether only the share of a function rose: the total fell, and the function itself does not cost more. So it is when
  * another function became faster.
  */
 static bool is_rise_of_share_only(const struct gate *g, const struct gate_row *row, double threshold)
 {
-        return !g->q->r.by_value &&
+        return !g->q->r.by_value && has_reliable_rates(g) &&
                compute_mean_cost(g, 1, g->sides[1].total) < compute_mean_cost(g, 0, g->sides[0].total) &&
                compute_mean_cost(g, 1, row->flat[1]) <= compute_mean_cost(g, 0, row->flat[0]) * (1 + threshold);
 }
