@@ -52,14 +52,14 @@ WITH leaves AS (
 )
 SELECT function, before, after FROM days ORDER BY after - before DESC, function LIMIT 20;
 
--- 8. Which objects lack symbols, by their samples?
+-- 8. Which objects lack symbols, by the rows that have them?
 WITH unnamed AS (
         SELECT DISTINCT date, stack_id, build_id, mapping, state
         FROM stack_frames WHERE state NOT IN ('resolved', 'sender')
 )
-SELECT build_id, mapping, state, count(*) AS samples
+SELECT build_id, mapping, state, count(*) AS sample_rows
 FROM samples JOIN unnamed USING (date, stack_id)
-GROUP BY build_id, mapping, state ORDER BY samples DESC, build_id LIMIT 20;
+GROUP BY build_id, mapping, state ORDER BY sample_rows DESC, build_id LIMIT 20;
 
 -- 9. How good are the symbols?
 SELECT state, quality, count(*) AS locations FROM locations GROUP BY state, quality ORDER BY locations DESC, state, quality;

@@ -79,8 +79,8 @@ for gauge in "inuse_space", "goroutine", "goroutineleak":
     says(points == found, f"{gauge}: the minutes are those of cairn query --series", (points, found))
 space = {function: value for function, _, value in results["Gauges"][1]}
 says(space == {"x": 124, "y": 12}, "the functions have the average of their memory in use", space)
-missing = {(m["build_id"], m["samples"]) for m in json.loads(read(directory + "/missing.json")) if m["state"] != "sender"}
-found = {(build_id or "", samples) for build_id, _, _, samples in results["Unresolved addresses"][0]}
+missing = {(m["build_id"], m["state"]) for m in json.loads(read(directory + "/missing.json")) if m["state"] != "sender"}
+found = {(build_id or "", state) for build_id, _, state, _ in results["Unresolved addresses"][0]}
 says(missing and missing <= found, "what has no names is what cairn query --missing has", (missing, found))
 folded = dict(line.rsplit(" ", 1) for line in read(directory + "/stacks.folded").splitlines())
 cairn = dict(line.rsplit(" ", 1) for line in read(directory + "/cairn.folded").splitlines())
