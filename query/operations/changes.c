@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/files/file.h"
 #include "common/hash/hash_table.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
@@ -23,6 +25,7 @@
 #include "query/engine/query_call.h"
 #include "query/engine/unit_text.h"
 #include "query/operations/service_changes.h"
+#include "symbol-index/comparison_name.h"
 
 #define NS_PER_HOUR INT64_C(3600000000000)
 #define DEFAULT_MIN_CHANGE 0.05
@@ -119,6 +122,72 @@ static enum status number_change_function(struct changes *c, const struct histor
         if (buf_status(&c->scratch, err, "the name of a function"))
                 return ST_TOO_BIG;
         return number_change_text(c, (const char *)c->scratch.data, c->scratch.size, ret, err);
+}
+
+/*
+ * The normal form of a function's name, and the file without directories: a build may rename the one by a clone, a hash
+ * or a split, and lie in another directory. It begins with 1, so that it is equal to no other text.
+ */
+static enum status number_comparison_name(struct changes *c, const char *function, struct buf *normal, uint32_t *ret)
+{
+        const char *file = function + strlen(function) + 1;
+        const char *name = symbol_comparison_name(function, file, COMPARISON_NUMBERED, normal);
+
+        buf_clear(&c->scratch);
+        buf_append_u8(&c->scratch, 1);
+        buf_append(&c->scratch, name, strlen(name) + 1);
+        buf_append_str(&c->scratch, path_base(file));
+        if (buf_status(&c->scratch, c->q->err, "the name of a function"))
+                return ST_TOO_BIG;
+        return number_change_text(c, (const char *)c->scratch.data, c->scratch.size, ret, c->q->err);
+}
+
+/* The functions that costs have, by number: what they are in comparisons, and when they were seen last. */
+struct change_function {
+        uint32_t comparison; /* number of its normal form; 0: not of a function */
+        uint32_t last_hour;
+};
+
+/* Replace functions that are the same in different builds by the one that was seen last. */
+static enum status unite_changed_functions(struct changes *c)
+{
+        const size_t count = c->text_count;
+        _cleanup_free_ struct change_function *functions = calloc(count + 1, sizeof *functions);
+        _cleanup_free_ uint32_t *latest = NULL; /* by normal form */
+        _cleanup_buf_ struct buf normal;
+        enum status st = functions ? ST_OK : error_no_memory(c->q->err);
+
+        buf_init(&normal, KiB(256));
+        for (size_t i = 0; !st && i < c->cost_count; i++) {
+                const struct hour_cost *cost = &c->costs[i];
+                struct change_function *f;
+
+                if (cost->function == NO_CHANGE_TEXT)
+                        continue;
+                f = &functions[cost->function];
+                if (!f->comparison)
+                        st = number_comparison_name(c, c->texts[cost->function], &normal, &f->comparison);
+                if (f->last_hour < cost->hour)
+                        f->last_hour = cost->hour;
+        }
+        if (!st) {
+                latest = malloc((c->text_count + 1) * sizeof *latest);
+                st = latest ? ST_OK : error_no_memory(c->q->err);
+        }
+        if (st)
+                return st;
+        memset(latest, 0xff, c->text_count * sizeof *latest); /* NO_CHANGE_TEXT */
+        for (uint32_t i = 0; i < count; i++) {
+                uint32_t *of = &latest[functions[i].comparison];
+
+                if (functions[i].comparison &&
+                    (*of == NO_CHANGE_TEXT || functions[*of].last_hour < functions[i].last_hour))
+                        *of = i;
+        }
+        for (size_t i = 0; i < c->cost_count; i++)
+                if (c->costs[i].function != NO_CHANGE_TEXT)
+                        c->costs[i].function = latest[functions[c->costs[i].function].comparison];
+        return ST_OK;
 }
 
 /* ---- rows ---- */
@@ -432,6 +501,8 @@ static enum status load_changes(struct changes *c)
                 return st;
         filter = history_type_make_filter(&c->type, &q->r.selection);
         st = history_visit_selection(q->scan, &filter, add_hour_cost, c, &c->sources, q->err);
+        if (!st)
+                st = unite_changed_functions(c);
         return st ? st : judge_services(c);
 }
 

@@ -4,7 +4,7 @@
  * elsewhere (profile-store/history_scan.h), so a year is read as fast as a day.
  *
  * Each row of a matching function is added to the step of its series; each row of any function adds its self cost to
- * the step's total, to which shares refer. A series is one function and file, and the values of `by`.
+ * the step's total, to which shares refer. A series is one function and file name, and the values of `by`.
  *
  * In the file: series; rows; answers as text, CSV and JSON; the entry point.
  */
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/files/file.h"
 #include "common/hash/hash_table.h"
 #include "common/json/json_out.h"
 #include "common/limits.h"
@@ -22,6 +23,7 @@
 #include "query/engine/history_type.h"
 #include "query/engine/query_call.h"
 #include "query/engine/unit_text.h"
+#include "symbol-index/comparison_name.h"
 #include "symbol-index/short_name.h"
 
 #define NS_PER_HOUR INT64_C(3600000000000)
@@ -40,7 +42,9 @@ struct trend_point {
 };
 
 struct trend_series {
-        const char *function, *file;
+        const char *normal_name, *file_name; /* what the function is in all builds (symbol-index/comparison_name.h) */
+        const char *function, *file;         /* of the latest hour */
+        int64_t latest_hour_us;
         const char *labels[TREND_LABELS]; /* "" unless it is in `by` */
         struct trend_point sum, *points;  /* owned */
 };
@@ -56,7 +60,7 @@ struct trend {
         struct hash_table series_by_key;
         struct trend_point *all; /* by step: self and samples of all functions; owned */
         struct arena arena;
-        struct buf scratch;               /* for a short name */
+        struct buf scratch, normal;       /* for a short name, and the normal form of one */
         struct memory_reservation memory; /* of the points */
         struct history_sources sources;
         struct history_type type;
@@ -73,6 +77,7 @@ static void trend_deinit(struct trend *t)
         hash_table_deinit(&t->series_by_key);
         arena_deinit(&t->arena);
         buf_deinit(&t->scratch);
+        buf_deinit(&t->normal);
         memory_release(&t->memory);
         history_type_deinit(&t->type);
 }
@@ -87,13 +92,13 @@ static bool is_same_series(const void *context, uint32_t number, const void *key
         for (int i = 0; i < TREND_LABELS; i++)
                 if (strcmp(have->labels[i], wanted->labels[i]) != 0)
                         return false;
-        return strcmp(have->function, wanted->function) == 0 && strcmp(have->file, wanted->file) == 0;
+        return strcmp(have->normal_name, wanted->normal_name) == 0 && strcmp(have->file_name, wanted->file_name) == 0;
 }
 
 static uint32_t hash_series(const struct trend_series *s)
 {
-        uint64_t hashes[2 + TREND_LABELS] = { keyed_hash(s->function, strlen(s->function)),
-                                              keyed_hash(s->file, strlen(s->file)) };
+        uint64_t hashes[2 + TREND_LABELS] = { keyed_hash(s->normal_name, strlen(s->normal_name)),
+                                              keyed_hash(s->file_name, strlen(s->file_name)) };
 
         for (int i = 0; i < TREND_LABELS; i++)
                 hashes[2 + i] = keyed_hash(s->labels[i], strlen(s->labels[i]));
@@ -108,8 +113,9 @@ static const char *copy_trend_text(struct trend *t, const char *text)
 static enum status add_series(struct trend *t, const struct trend_series *key, uint32_t hash, uint32_t *ret,
                               struct error *err)
 {
-        struct trend_series s = { .function = copy_trend_text(t, key->function),
-                                  .file = copy_trend_text(t, key->file) };
+        struct trend_series s = { .normal_name = copy_trend_text(t, key->normal_name),
+                                  .file_name = copy_trend_text(t, key->file_name),
+                                  .latest_hour_us = INT64_MIN };
         size_t bytes = (t->count + 1) * sizeof *s.points;
         enum status st;
 
@@ -127,7 +133,7 @@ static enum status add_series(struct trend *t, const struct trend_series *key, u
                 if (!s.labels[i])
                         return arena_error(&t->arena, err, "the names of trends");
         }
-        if (!s.function || !s.file)
+        if (!s.normal_name || !s.file_name)
                 return arena_error(&t->arena, err, "the names of trends");
         if (!array_reserve(&t->series, &t->series_capacity, t->series_count))
                 return error_no_memory(err);
@@ -138,6 +144,20 @@ static enum status add_series(struct trend *t, const struct trend_series *key, u
         t->series[t->series_count++] = s;
         hash_table_insert(&t->series_by_key, hash, *ret);
         return ST_OK;
+}
+
+/* A build may rename a function, or lie in another directory: the names shown are those of the latest hour. */
+static enum status name_series(struct trend *t, struct trend_series *s, const struct history_row *row,
+                               struct error *err)
+{
+        if (row->hour_us <= s->latest_hour_us)
+                return ST_OK;
+        s->latest_hour_us = row->hour_us;
+        if (!s->function || strcmp(s->function, row->function) != 0)
+                s->function = copy_trend_text(t, row->function);
+        if (!s->file || strcmp(s->file, row->file) != 0)
+                s->file = copy_trend_text(t, row->file);
+        return s->function && s->file ? ST_OK : arena_error(&t->arena, err, "the names of trends");
 }
 
 static void add_to_point(struct trend_point *p, int64_t self, int64_t total, uint64_t samples)
@@ -165,7 +185,7 @@ static enum status add_trend_row(void *context, const struct history_row *as_sto
         struct history_row converted = *as_stored, *row = &converted;
         const char *const labels[TREND_LABELS] = { row->service, row->version, row->build_id };
         int64_t step = (row->hour_us * 1000 - t->first_ns) / t->step_ns;
-        struct trend_series key = { .function = row->function, .file = row->file };
+        struct trend_series key = { .file_name = path_base(row->file) };
         uint32_t hash, number = 0;
         enum status st = work_meter_add(t->q->meter, 16, err);
 
@@ -178,9 +198,12 @@ static enum status add_trend_row(void *context, const struct history_row *as_sto
                 return ST_OK;
         for (int i = 0; i < TREND_LABELS; i++)
                 key.labels[i] = t->by[i] ? labels[i] : "";
+        key.normal_name = symbol_comparison_name(row->function, row->file, COMPARISON_NUMBERED, &t->normal);
         hash = hash_series(&key);
         if (!hash_table_find(&t->series_by_key, hash, is_same_series, t, &key, sizeof key, &number))
                 st = add_series(t, &key, hash, &number, err);
+        if (!st)
+                st = name_series(t, &t->series[number], row, err);
         if (st)
                 return st;
         add_to_point(&t->series[number].points[step], row->self, row->total, row->samples);
@@ -394,6 +417,7 @@ enum status query_answer_trend(struct query_call *q)
 
         arena_init_budget(&t.arena, LIMIT_SCAN_MEMORY_BYTES, MEMORY_QUERIES);
         buf_init(&t.scratch, KiB(128));
+        buf_init(&t.normal, KiB(128));
         st = load_trend(&t);
         if (st)
                 return st;
