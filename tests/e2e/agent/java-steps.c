@@ -18,6 +18,8 @@
 #include "sampling/runtimes/hotspot_name_cache.h"
 #include "sampling/runtimes/hotspot_symbols.h"
 
+#if defined(__x86_64__)
+
 static int pid;
 
 static bool read_memory(void *ctx, uint64_t addr, void *to, size_t n)
@@ -202,3 +204,13 @@ int main(int argc, char **argv)
         kill(pid, SIGKILL); /* one that was stepped does not run on */
         return 0;
 }
+
+#else
+
+int main(void)
+{
+        fputs("java-steps: Java frames are read on x86-64\n", stderr);
+        return 1;
+}
+
+#endif
