@@ -22,10 +22,10 @@ EOF
 build() { gcc -g -O1 -DBUILD="$1" -Wl,--build-id="0x00000000000000000000000000000000000000$1" -o "$tmp/program-$1" \
         "$tmp/program.c"; }
 address() { nm "$tmp/program-$1" | awk -v name="$2" '$3 == name { print $1 }'; }
-# ingest BUILD SERVICE: one sample of value 7 whose stack is outer_part called by main.
+# ingest BUILD SERVICE: one sample of value 7 and period 7 whose stack is outer_part called by main.
 ingest() {
         python3 tests/e2e/profiles.py otlp "$tmp/one.otlp" "build_id=$(build_id_of "$tmp/program-$1")" "service=$2" \
-                values=7 \
+                values=7 period=7 \
                 "addresses=$(address "$1" outer_part),$(address "$1" main)" "mapping_file=program-$1"
         request -H 'Content-Type: application/x-protobuf' --data-binary "@$tmp/one.otlp" "$url/v1development/profiles"
         is "$code" 200 "samples of program $1 are accepted"
