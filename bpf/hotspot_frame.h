@@ -59,7 +59,7 @@ HOTSPOT_FUNCTION int hotspot_read_interpreted(struct hotspot_walk *w)
 
         if (!w)
                 return HOTSPOT_LOST;
-        if (w->is_leaf && hotspot_is_entering(w, w->rbx)) {
+        if (w->is_leaf && hotspot_is_entering(w)) {
                 w->words[0] = sample_frame_pack(SAMPLE_FRAME_HOTSPOT, w->rbx);
                 w->words[1] = HOTSPOT_INTERPRETED;
                 step = hotspot_step_from_entry(w);

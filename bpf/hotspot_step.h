@@ -46,13 +46,15 @@ static inline __attribute__((always_inline)) int hotspot_is_sender_sp(__u64 valu
         return !(value & 7) && value - least <= HOTSPOT_FRAME_MAX;
 }
 
-/* Whether the pc is in the entry of this Method. In code that calls through an interface the register has the abstract
-   one, until the one to call is found. */
-HOTSPOT_FUNCTION int hotspot_is_entering(const struct hotspot_walk *w, __u64 method)
+/*
+ * Whether the pc is in the entry of the Method in rbx. In code that calls through an interface that is the abstract
+ * one, until the one to call is found.
+ */
+HOTSPOT_FUNCTION int hotspot_is_entering(const struct hotspot_walk *w)
 {
         __u64 entry;
 
-        return w && method && !(method & 7) && !HOTSPOT_READ(&entry, sizeof entry, method + w->process.method_entry) &&
+        return w && w->rbx && !(w->rbx & 7) && !HOTSPOT_READ(&entry, sizeof entry, w->rbx + w->process.method_entry) &&
                hotspot_is_interpreter(w, entry) && w->pc - entry < HOTSPOT_ENTRY_BYTES;
 }
 
@@ -116,8 +118,7 @@ HOTSPOT_FUNCTION int hotspot_step_from_exit(struct hotspot_walk *w)
         return hotspot_step_with(w, w->slots[0], w->rbx, w->fp);
 }
 
-/* Whether `pop rdx` of a stub for exceptions is before the pc: after it releases its frame, or right before it jumps.
- */
+/* Whether a stub for exceptions has executed `pop rdx`, after it released its frame or right before it jumps. */
 HOTSPOT_FUNCTION int hotspot_has_popped_handler(const struct hotspot_walk *w)
 {
         if (!w)
@@ -194,8 +195,9 @@ static inline __attribute__((always_inline)) int hotspot_is_return(const struct 
 }
 
 /*
- * Whether a native method has released its frame with `leave`: checks for a safepoint and for an exception follow
- * before `ret`, which compare fields of the thread.
+ * Whether only the return address is left: of a native method, which releases its frame with `leave` and compares
+ * fields of the thread before `ret`, to check for a safepoint and an exception; of a stub for exceptions, which pops
+ * it.
  */
 HOTSPOT_FUNCTION int hotspot_has_left(const struct hotspot_walk *w)
 {
@@ -207,8 +209,10 @@ HOTSPOT_FUNCTION int hotspot_has_left(const struct hotspot_walk *w)
                 return hotspot_is_return(w, w->code[at + 1] == 0x81 ? at + 8 : at + 5); /* cmp qword [r15 + n], 0 */
         if (w->code[at] == 0x41 && w->code[at + 1] == 0xf6 && w->code[at + 2] == 0x47)  /* test byte [r15 + n], 1 */
                 return w->code[at - 1] == 0xc9;
-        if (w->code[at] == 0x59 || w->code[at] == 0x5a) /* pop rcx, pop rdx: of stubs for exceptions */
-                return w->code[at - 1] == 0xc9 || w->code[at - 3] == 0x83;
+        if (w->code[at] == 0x59) /* pop rcx */
+                return w->code[at - 1] == 0xc9;
+        if (w->code[at] == 0x5a) /* pop rdx, after `add rsp, n` */
+                return w->code[at - 3] == 0x83 && w->code[at - 2] == 0xc4;
         return hotspot_is_return(w, at) ||
                (w->code[at] == 0x74 && w->code[at - 6] == 0xc9 && w->code[at - 5] == 0x41 && w->code[at - 4] == 0xf6);
 }

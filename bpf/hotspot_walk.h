@@ -17,9 +17,9 @@
  * run on the frame of their caller, or push a few words.
  * - Compiled code that was interrupted before its frame was set up, or after it was released, is recognized by the
  *   instructions before and at the pc: `push rbp; sub rsp, n` and `add rsp, n; pop rbp`.
- * - While a method of the interpreter is entered, and in adapters between compiled and interpreted code, the return
- * address is in a register (rax) for some instructions, and the caller's stack pointer in another (r13). When an
- * interpreted method returns, they are in r13 and rbx.
+ * - The return address is in a register (rax), and the caller's stack pointer in another (r13), for some instructions
+ * at the entry of an interpreted method and in adapters between compiled and interpreted code. When an interpreted
+ *   method returns, they are in r13 and rbx.
  * - A method that was deoptimized while it was calling has the address of its deoptimization handler in place of the
  *   return address, which is then in a slot of the frame.
  *
