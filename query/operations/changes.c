@@ -152,12 +152,16 @@ struct change_function {
 static enum status unite_changed_functions(struct changes *c)
 {
         const size_t count = c->text_count;
-        _cleanup_free_ struct change_function *functions = calloc(count + 1, sizeof *functions);
-        _cleanup_free_ uint32_t *latest = NULL; /* by normal form */
+        _cleanup_free_ struct change_function *functions = NULL;
+        _cleanup_free_ uint32_t *latest = NULL; /* by normal form, of which there are at most as many as texts */
         _cleanup_buf_ struct buf normal;
-        enum status st = functions ? ST_OK : error_no_memory(c->q->err);
+        enum status st = memory_reserve(&c->memory, (count + 1) * (sizeof *functions + 2 * sizeof *latest), c->q->err);
 
         buf_init(&normal, KiB(256));
+        if (!st) {
+                functions = calloc(count + 1, sizeof *functions);
+                st = functions ? ST_OK : error_no_memory(c->q->err);
+        }
         for (size_t i = 0; !st && i < c->cost_count; i++) {
                 const struct hour_cost *cost = &c->costs[i];
                 struct change_function *f;
@@ -165,7 +169,8 @@ static enum status unite_changed_functions(struct changes *c)
                 if (cost->function == NO_CHANGE_TEXT)
                         continue;
                 f = &functions[cost->function];
-                if (!f->comparison)
+                st = work_meter_add(c->q->meter, 1, c->q->err);
+                if (!st && !f->comparison)
                         st = number_comparison_name(c, c->texts[cost->function], &normal, &f->comparison);
                 if (f->last_hour < cost->hour)
                         f->last_hour = cost->hour;
