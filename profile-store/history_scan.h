@@ -21,7 +21,7 @@ struct history_row {
         const char *runtime;         /* without a build-id: last part of the mapping's path */
         const char *function, *file; /* "" function: of locations without symbols */
         int64_t self, total;
-        uint64_t self_samples, samples; /* rows of samples that self and total are the sums of */
+        uint64_t self_samples, samples; /* of self and total, rounded: profile-formats/sample_count.h */
         int64_t source_version;         /* of samples, from which the row was derived */
 };
 

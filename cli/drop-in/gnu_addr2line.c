@@ -111,11 +111,12 @@ static void print_gnu_answer(void *context, const struct answer *a)
 
 /* ---- input ---- */
 
+#define BLANKS " \t\r\n\v\f"
+
 /* "NAME" or "NAME + OFFSET"; a name that could be a hexadecimal number is one unless "+" follows. */
 static bool parse_gnu_symbol(const char *text, struct answer_text *name_ret, uint64_t *offset_ret)
 {
-        static const char blanks[] = " \t\r\n\v\f";
-        size_t size = strcspn(text, "+ \t\r\n\v\f"), plus = size + strspn(text + size, blanks);
+        size_t size = strcspn(text, "+" BLANKS), plus = size + strspn(text + size, BLANKS);
 
         if (!text[0] || isdigit((unsigned char)text[0]) || (isxdigit((unsigned char)text[0]) && !strchr(text, '+')))
                 return false;

@@ -78,7 +78,7 @@ static void summing_deinit(struct stack_summing *s)
         memory_release(&s->memory);
 }
 
-/* Summed values must have the same unit, unless only sample counts are used. */
+/* Summed values must have the same unit. */
 static enum status check_one_unit(const struct stack_summing *s, const char *unit, size_t n, struct error *err)
 {
         if (!s->kinds.several_units)
@@ -415,7 +415,7 @@ enum status store_scan_sum(struct store_scan *scan, const struct scan_filter *fi
                 st = merge_summings(s, threads, scan->meter, err);
         if (!st)
                 st = stack_table_finish(&s->table, scan->meter, &sums, err);
-        if (!st && !s->kinds.several_units)
+        if (!st)
                 memcpy(sums.unit, s->kinds.unit, sizeof sums.unit);
         if (!st && !s->kinds.several_types)
                 memcpy(sums.type, s->kinds.type, sizeof sums.type);

@@ -9,7 +9,7 @@
  * Several types of one profile may count the same samples, such as a number and the CPU time: of a stack, those of the
  * type with most are counted. Stacks as sent are counted only where no type tells.
  *
- * Memory: 48 bytes per stack and type, from the budget for queries. Threads: the caller's.
+ * Memory: 40 bytes per stack and those of the sums, from the budget for queries. Threads: the caller's.
  */
 #include "profile-formats/sample_count.h"
 #include "profile-store/scan_groups.h"
