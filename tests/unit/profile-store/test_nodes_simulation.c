@@ -24,6 +24,7 @@
  */
 #include <sched.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "common/files/file.h"
 #include "common/threads/work_threads.h"
@@ -48,7 +49,7 @@
 #define STACK_DEPTH 2
 #define MAPPING "/bin/x"
 #define DEPTH_MAX 2
-#define SEEDS 30
+#define SEEDS 100
 
 /*
  * Those that failed once. 206900: a commit of positions behind the queue appeared after the node's next start. 357460:
@@ -83,6 +84,7 @@ static struct {
         bool is_ending;  /* no faults, and nobody acts meanwhile */
 } sim;
 
+static uint64_t kernel_random;    /* the state of what getrandom() gives */
 static unsigned complete_queries; /* that saw the heads of all nodes, of all seeds */
 static unsigned handed_commits, refused_commits, lost_answers, late_commits; /* of all seeds */
 
@@ -94,6 +96,20 @@ static uint64_t draw(uint64_t below)
         z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
         z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
         return (z ^ z >> 31) % below;
+}
+
+/* In place of the kernel's: with random names of files and nodes, a seed would not repeat what it did. Keys of hash
+ * tables are drawn before main(), so they are the same for all seeds. */
+ssize_t getrandom(void *buffer, size_t n, unsigned flags)
+{
+        unsigned char *bytes = buffer;
+
+        (void)flags;
+        for (size_t i = 0; i < n; i++) {
+                kernel_random = kernel_random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                bytes[i] = (unsigned char)(kernel_random >> 56);
+        }
+        return (ssize_t)n;
 }
 
 /* What no fault excuses. */
@@ -532,7 +548,7 @@ static void run_simulation(uint64_t seed)
         struct error err;
 
         memset(&sim, 0, sizeof sim);
-        sim.seed = sim.random = seed;
+        sim.seed = sim.random = kernel_random = seed;
         create_directory();
         for (unsigned i = 0; i < NODES; i++)
                 create_node(&sim.nodes[i], i);
@@ -582,8 +598,13 @@ START_TEST(acknowledged_samples_count_once_whatever_the_seed)
                 run_simulation(seed);
         for (size_t i = 0; !chosen && i < sizeof found_seeds / sizeof *found_seeds; i++)
                 run_simulation(found_seeds[i]);
-        ck_assert(chosen || complete_queries >= 2 * SEEDS);
-        ck_assert(chosen || (handed_commits >= SEEDS / 2 && refused_commits && lost_answers && late_commits));
+        if (chosen)
+                return;
+        ck_assert_uint_ge(complete_queries, 2 * SEEDS);
+        ck_assert_uint_ge(handed_commits, SEEDS / 2);
+        ck_assert_uint_ge(refused_commits, 1);
+        ck_assert_uint_ge(lost_answers, 1);
+        ck_assert_uint_ge(late_commits, 1);
 }
 END_TEST
 
