@@ -15,7 +15,7 @@ libxxhash-dev libjson-c-dev libcap-dev libcapstone-dev libarchive-dev libyaml-de
 
 tests="check libsubunit-dev perl git curl openssl python3 python3-venv python3-protobuf python3-yaml protobuf-compiler jq xz-utils zstd nodejs npm
 procps iproute2 systemd elfutils debuginfod gdb valgrind linux-perf lld g++ dwz golang-go openjdk-17-jdk-headless rustc musl-tools libarchive-tools libclang-rt-14-dev rpm cppcheck shellcheck mandoc clang-format
-chromium nginx haproxy mold python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
+chromium groovy nginx haproxy mold python3.11 libpython3.11-stdlib python3.11-dbg libc6-dbg"
 
 dev="clang-tidy gcovr"
 
