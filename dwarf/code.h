@@ -54,6 +54,13 @@ struct dwarf_name {
 /** Whether a name has the form of mangled C++, Rust or D. */
 bool dwarf_is_mangled_name(const char *name);
 
+/** Line rows at addresses that the DIE of the unit does not give. */
+struct dwarf_stray {
+        uint64_t start, end;
+        uint64_t after; /* end of the unit's addresses before the rows; UINT64_MAX: the unit has a sequence of rows that
+                         * starts outside of its addresses, so that these lack some of its code */
+};
+
 struct dwarf_code {
         struct dwarf_lines lines;
         struct dwarf_scope *scopes; /* a parent before its children */
@@ -62,6 +69,8 @@ struct dwarf_code {
         size_t interval_count, interval_capacity;
         struct dwarf_name *names;
         size_t name_count, name_capacity;
+        struct dwarf_stray *strays; /* owned; ascending, disjoint; with an address filter those that cover one */
+        size_t stray_count, stray_capacity;
         size_t function_count;             /* scopes that are not inlined */
         uint64_t line_offset;              /* of the table in .debug_line, UINT64_MAX without one */
         enum status damage;                /* ST_OK, or the reason why part of the unit is missing */

@@ -42,6 +42,7 @@ void dwarf_code_deinit(struct dwarf_code *c)
         free(c->scopes);
         free(c->intervals);
         free(c->names);
+        free(c->strays);
         arena_deinit(&c->texts);
         dwarf_code_init(c);
 }
@@ -49,7 +50,7 @@ void dwarf_code_deinit(struct dwarf_code *c)
 static void clear_code(struct dwarf_code *c)
 {
         dwarf_lines_clear(&c->lines);
-        c->scope_count = c->interval_count = c->name_count = c->function_count = 0;
+        c->scope_count = c->interval_count = c->name_count = c->function_count = c->stray_count = 0;
         c->line_offset = UINT64_MAX;
         c->damage = ST_OK;
         c->misses_companion = false;
@@ -290,6 +291,77 @@ static bool are_in_bounds(const struct dwarf_reader *r, const struct dwarf_code 
         return true;
 }
 
+static bool are_sequences_in_bounds(const struct dwarf_reader *r, const struct dwarf_lines *l)
+{
+        struct dwarf_interval bound = { 0 };
+
+        for (const struct dwarf_sequence *s = l->sequences, *end = s + l->sequence_count; s < end; s++) {
+                size_t i;
+
+                if (bound.start <= s->start && s->end <= bound.end)
+                        continue;
+                i = find_unit_bound(r, s->start);
+                if (i == r->bound_count || s->start < r->bounds[i].start || r->bounds[i].end < s->end)
+                        return false;
+                bound = r->bounds[i];
+        }
+        return true;
+}
+
+static bool has_sequence_elsewhere(const struct dwarf_reader *r, const struct dwarf_lines *l)
+{
+        for (size_t i = 0; i < l->sequence_count; i++) {
+                size_t bound = find_unit_bound(r, l->sequences[i].start);
+
+                if (bound == r->bound_count || l->sequences[i].start < r->bounds[bound].start)
+                        return true;
+        }
+        return false;
+}
+
+static bool add_stray(const struct dwarf_reader *r, struct dwarf_code *code, const struct dwarf_stray *s)
+{
+        struct dwarf_stray *last = code->stray_count ? &code->strays[code->stray_count - 1] : NULL;
+
+        if (r->filter && !dwarf_reader_wants(r, s->start, s->end))
+                return true;
+        if (last && last->end == s->start) {
+                last->end = s->end;
+                return true;
+        }
+        if (!array_reserve(&code->strays, &code->stray_capacity, code->stray_count))
+                return false;
+        code->strays[code->stray_count++] = *s;
+        return true;
+}
+
+/* Before the bounds of rows are added. */
+static enum status find_stray_rows(const struct dwarf_reader *r, struct dwarf_code *code)
+{
+        const struct dwarf_lines *l = &code->lines;
+        bool is_elsewhere;
+
+        if (!r->has_bounds || are_sequences_in_bounds(r, l))
+                return ST_OK;
+        is_elsewhere = has_sequence_elsewhere(r, l);
+        for (size_t i = 0; i <= r->bound_count; i++) {
+                uint64_t start = i ? r->bounds[i - 1].end : 0,
+                         end = i < r->bound_count ? r->bounds[i].start : UINT64_MAX;
+                size_t at = find_lower_bound(k, 0, l->row_count, l->rows[k].end <= start);
+
+                for (; at < l->row_count && l->rows[at].start < end; at++) {
+                        const struct dwarf_row *row = &l->rows[at];
+                        const struct dwarf_stray s = { .start = row->start > start ? row->start : start,
+                                                       .end = row->end < end ? row->end : end,
+                                                       .after = is_elsewhere ? UINT64_MAX : start };
+
+                        if (!add_stray(r, code, &s))
+                                return ST_NO_MEMORY;
+                }
+        }
+        return ST_OK;
+}
+
 static enum status add_row_bounds(struct dwarf_reader *r, const struct dwarf_lines *l)
 {
         for (size_t i = 0, first = 0; i < l->row_count; i++) {
@@ -377,6 +449,8 @@ static enum status read_unit_code(struct dwarf_reader *r, struct dwarf_code *cod
 {
         enum status st = read_unit_lines(r, code);
 
+        if (!st)
+                st = find_stray_rows(r, code);
         if (st)
                 return st;
         if (r->main.dwo_name) {

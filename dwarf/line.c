@@ -359,9 +359,14 @@ static void finish_line_sequence(struct dwarf_lines *l, struct machine *m, const
                 if (!array_reserve(&l->sequences, &l->sequence_capacity, l->sequence_count))
                         failed = ST_NO_MEMORY;
                 else
-                        l->sequences[l->sequence_count++] =
-                                (struct dwarf_sequence){ l->rows[m->first_row].start, m->first_row,
-                                                         l->row_count - m->first_row, m->first_file, m->first_line };
+                        l->sequences[l->sequence_count++] = (struct dwarf_sequence){
+                                .start = l->rows[m->first_row].start,
+                                .end = l->rows[l->row_count - 1].end,
+                                .first = m->first_row,
+                                .count = l->row_count - m->first_row,
+                                .file = m->first_file,
+                                .line = m->first_line,
+                        };
         }
         *m = (struct machine){ .file = 1, .line = 1, .first_row = l->row_count, .failed = failed };
 }
@@ -477,15 +482,10 @@ static int compare_sequences(const void *a, const void *b)
         return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static uint64_t sequence_rows_end(const struct dwarf_lines *l, const struct dwarf_sequence *s)
-{
-        return l->rows[s->first + s->count - 1].end;
-}
-
 static bool are_rows_sorted(const struct dwarf_lines *l)
 {
         for (size_t i = 1; i < l->sequence_count; i++)
-                if (l->sequences[i].start < sequence_rows_end(l, &l->sequences[i - 1]))
+                if (l->sequences[i].start < l->sequences[i - 1].end)
                         return false;
         return true;
 }

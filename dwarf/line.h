@@ -19,7 +19,7 @@ struct dwarf_row { /* covers [start, end) */
 };
 
 struct dwarf_sequence { /* rows without a gap */
-        uint64_t start;
+        uint64_t start, end;
         size_t first, count; /* of the rows */
         uint32_t file, line; /* of its first row, even when a later row at its address replaced it */
 };

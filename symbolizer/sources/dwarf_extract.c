@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two stages. With an address filter, dwarf_select() chooses the units to be read; without one, all units are read.
- * dwarf_extraction_run() then reads them with several threads and merges them in their order, and finally reads the
- * line tables that no unit refers to.
+ * dwarf_extraction_run() then reads them with several threads and merges them in their order, reads the line tables
+ * that no unit refers to, and cuts off the line rows that do not count (dwarf_strays.h).
  *
  * All units are read after all, into a new builder, if the selected units are more than max_percent of .debug_info, or
  * if no unit of the file has a function: the quality then depends on all line tables.
@@ -26,6 +26,7 @@
 #include "symbol-index/demangle.h"
 #include "symbolizer/sources/dwarf_flatten.h"
 #include "symbolizer/sources/dwarf_selection.h"
+#include "symbolizer/sources/dwarf_strays.h"
 
 /* ---- reading and merging units ---- */
 
@@ -37,12 +38,13 @@ struct dwarf_extraction {
         struct symbol_table_builder *builder; /* of the thread with is_merging */
         struct dwarf_merge merge;             /* of the thread with is_merging */
         struct function_symbols *symbols;     /* borrowed; of the thread with is_merging */
+        struct dwarf_stray_list strays;       /* of the thread with is_merging */
         struct dwarf_summary summary;         /* of the thread with is_merging */
         uint64_t function_count;
         uint64_t *tables;                    /* borrowed; by unit: the offset of its line table, UINT64_MAX none */
         const struct address_filter *filter; /* borrowed; NULL: everything */
         const struct selected_unit *units;   /* borrowed; those to be read, NULL all */
-        bool skips_lone_tables;              /* the addresses do not depend on line tables without a unit */
+        bool is_first_look;                  /* its result counts only if no other unit or line table could change it */
         size_t unit_count;                   /* to be read */
         uint64_t unit_bytes;                 /* in them */
 
@@ -85,8 +87,11 @@ struct dwarf_slot {
 static void merge_unit(struct dwarf_extraction *x, struct dwarf_slot *s, uint64_t offset)
 {
         const struct dwarf_code *code = &s->flat.code;
+        const size_t first = x->builder->range_count;
 
         dwarf_flat_unit_merge(&s->flat, &x->merge, x->builder);
+        if (!dwarf_stray_list_add(&x->strays, code, x->builder, first))
+                x->builder->failed = ST_NO_MEMORY;
         x->function_count += code->function_count;
         x->summary.unit_count++;
         x->summary.missing_companions += code->misses_companion;
@@ -291,6 +296,16 @@ static enum status extract_lone_lines(struct dwarf_extraction *x, struct dwarf_r
         return st;
 }
 
+static enum status finish_table(struct dwarf_extraction *x, struct dwarf_reader *r)
+{
+        enum status st = x->failed ? x->failed : extract_lone_lines(x, r);
+
+        if (st)
+                return st;
+        dwarf_stray_list_cut(&x->strays, &x->object, &x->regions, x->builder);
+        return x->builder->failed;
+}
+
 /* ---- the run ---- */
 
 static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error *err)
@@ -315,7 +330,7 @@ static enum status dwarf_extraction_run(struct dwarf_extraction *x, struct error
         if (st)
                 return st;
         run_threads(x, r);
-        st = x->failed || x->skips_lone_tables ? x->failed : extract_lone_lines(x, r);
+        st = x->is_first_look ? x->failed : finish_table(x, r);
         dwarf_reader_destroy(r);
         if (st == ST_TOO_BIG)
                 return error_set(err, st, "the DWARF ranges exceed the size of a symbol table");
@@ -330,6 +345,7 @@ static void dwarf_extraction_reset(struct dwarf_extraction *x)
         free(steal_ptr(x->turns));
         free(steal_ptr(x->free));
         dwarf_merge_deinit(&x->merge);
+        dwarf_stray_list_deinit(&x->strays);
         x->merge.symbols = x->symbols;
         x->next_unit = x->next_merge = x->free_count = x->function_count = 0;
         x->waiting_bytes = 0;
@@ -356,7 +372,7 @@ static enum status extract_all_units(struct dwarf_extraction *x, struct error *e
                 return error_no_memory(err);
         x->tables = tables;
         x->filter = NULL;
-        x->skips_lone_tables = false;
+        x->is_first_look = false;
         x->units = NULL;
         x->unit_count = x->object.main.units.count;
         x->unit_bytes = x->object.main.sections.data[DWARF_INFO].size;
@@ -433,11 +449,11 @@ static enum status extract_by_aranges(struct dwarf_extraction *x, const struct a
 
         if (st)
                 st = error_no_memory(err);
-        x->skips_lone_tables = true;
+        x->is_first_look = true;
         if (!st && is_found)
                 st = run_selection(x, w, &selection, enough_ret, err);
         if (!st && *enough_ret)
-                *enough_ret = x->function_count && are_all_resolved(x, w);
+                *enough_ret = !x->strays.count && x->function_count && are_all_resolved(x, w);
         dwarf_selection_deinit(&selection);
         return st;
 }
@@ -450,7 +466,7 @@ static enum status extract_by_dies(struct dwarf_extraction *x, const struct addr
 
         if (st)
                 st = error_no_memory(err);
-        x->skips_lone_tables = false;
+        x->is_first_look = false;
         if (!st)
                 st = run_selection(x, w, &selection, enough_ret, err);
         if (!st && *enough_ret && !x->function_count)

@@ -22,7 +22,8 @@
  * could not change it. Units that it does not list are selected by their DIEs.
  * What remains is a file whose section lists a unit, but omits those of its
  * addresses that it shares with another listed unit; linkers that fold functions
- * relocate DIEs and .debug_aranges alike.
+ * relocate DIEs and .debug_aranges alike. Line rows of a unit at addresses that
+ * another unit claims do not count (dwarf_strays.h), so no unit is read for them.
  */
 #include "symbolizer/sources/dwarf_selection.h"
 
@@ -49,16 +50,11 @@ static bool has_address_ranges(const struct dwarf_die *d)
                (d->values[DWARF_ROLE_LOW_PC].form && d->values[DWARF_ROLE_HIGH_PC].form);
 }
 
-struct claim {
-        uint64_t start, end;
-        size_t unit;
-};
-
 enum unit_need { NEEDS_NOTHING, NEEDS_LINES, NEEDS_ALL };
 
 struct claims {
         const struct dwarf_regions *code;
-        struct claim *items; /* owned */
+        struct dwarf_claim *items; /* owned */
         size_t count, capacity;
         enum unit_need *needs; /* owned; by unit */
 };
@@ -76,7 +72,7 @@ static bool add_claims(struct claims *c, size_t unit, const struct dwarf_context
                         continue;
                 if (!huge_array_reserve(&c->items, &c->capacity, c->count))
                         return false;
-                c->items[c->count++] = (struct claim){ start, end < region->end ? end : region->end, unit };
+                c->items[c->count++] = (struct dwarf_claim){ start, end < region->end ? end : region->end, unit };
         }
         return true;
 }
@@ -91,7 +87,8 @@ static bool may_be_incomplete(const struct dwarf_context *x, const struct dwarf_
 }
 
 /* Whether all line rows of a unit are in its claims. */
-static bool cover_line_rows(const struct claims *c, struct claim *items, size_t count, const struct dwarf_context *x)
+static bool cover_line_rows(const struct claims *c, struct dwarf_claim *items, size_t count,
+                            const struct dwarf_context *x)
 {
         struct dwarf_line_starts starts;
         uint64_t start;
@@ -162,7 +159,7 @@ static bool select_claims(struct claims *c, const struct address_filter *w)
                 if (last_end[n] < last_end[n - 1])
                         last_end[n] = last_end[n - 1];
         for (size_t i = 0; i < c->count; i++) {
-                const struct claim *claim = &c->items[i];
+                const struct dwarf_claim *claim = &c->items[i];
                 size_t n = address_filter_lower_bound(w, claim->end);
 
                 if (address_filter_overlaps(w, claim->start, claim->end))
@@ -257,7 +254,7 @@ static enum status add_listed_claims(struct claims *c, size_t unit, const struct
                         continue;
                 if (!huge_array_reserve(&c->items, &c->capacity, c->count))
                         return ST_NO_MEMORY;
-                c->items[c->count++] = (struct claim){ start, end < region->end ? end : region->end, unit };
+                c->items[c->count++] = (struct dwarf_claim){ start, end < region->end ? end : region->end, unit };
                 c->needs[unit] = NEEDS_ALL;
         }
         return st;
@@ -310,7 +307,54 @@ static bool select_listed_units(struct dwarf_object *o, const struct address_fil
         return true;
 }
 
-/* ---- both ---- */
+/* ---- the claims of all units ---- */
+
+static void join_claims(struct claims *c)
+{
+        size_t kept = 0;
+
+        if (c->count > 1)
+                sort_by_start(c->items, c->count, sizeof *c->items);
+        for (size_t i = 0; i < c->count; i++) {
+                struct dwarf_claim *last = kept ? &c->items[kept - 1] : NULL;
+
+                if (!last || last->end < c->items[i].start)
+                        c->items[kept++] = c->items[i];
+                else if (last->end < c->items[i].end)
+                        last->end = c->items[i].end;
+        }
+        c->count = kept;
+}
+
+enum status dwarf_collect_claims(struct dwarf_object *o, const struct dwarf_regions *code, struct dwarf_claim **ret,
+                                 size_t *count_ret)
+{
+        struct claims claims = { .code = code };
+        struct dwarf_context *x = calloc(1, sizeof *x);
+        bool ok = x;
+
+        for (size_t i = 0; ok && i < o->main.units.count; i++) {
+                const struct dwarf_unit *unit = &o->main.units.items[i];
+                struct dwarf_die die;
+
+                if (dwarf_unit_has_code(unit) && !dwarf_context_peek(x, o, &o->main, unit, &die) &&
+                    dwarf_context_may_have_code(x) && has_address_ranges(&die))
+                        ok = add_claims(&claims, i, x, &die);
+        }
+        if (x)
+                dwarf_context_deinit(x);
+        free(x);
+        if (!ok) {
+                free(claims.items);
+                return ST_NO_MEMORY;
+        }
+        join_claims(&claims);
+        *ret = claims.items;
+        *count_ret = claims.count;
+        return ST_OK;
+}
+
+/* ---- both selections ---- */
 
 static enum status select_with(struct dwarf_object *o, const struct dwarf_regions *code, const struct address_filter *w,
                                struct dwarf_selection *ret, bool *is_found_ret)

@@ -10,6 +10,20 @@
 #include "dwarf/regions.h"
 #include "symbolizer/table/address_filter.h"
 
+/** Addresses of code that the DIE of a unit gives. */
+struct dwarf_claim {
+        uint64_t start, end;
+        size_t unit;
+};
+
+/**
+ * The claims of all units, ascending and disjoint: those that touch or overlap are joined, with the unit of one of
+ * them.
+ * @param ret owned; free().  @return ST_NO_MEMORY.
+ */
+enum status dwarf_collect_claims(struct dwarf_object *o, const struct dwarf_regions *code, struct dwarf_claim **ret,
+                                 size_t *count_ret) MUST_CHECK;
+
 struct selected_unit {
         size_t unit;     /* of the object's main file */
         bool only_lines; /* its line table is read, and the unit only if a row covers an address */

@@ -110,6 +110,74 @@ program gcc-lto gcc "" -flto
 program clang-lto clang -fuse-ld=lld -flto=thin
 program clang-blocks clang -fuse-ld=lld -fbasic-block-sections=all
 
+# The unit "stray" has line rows and a function at the addresses of the unit "own".
+cat > stray.s << 'END'
+        .file 1 "stray.c"
+        .text
+        .globl _start
+        .type _start, @function
+_start:
+        .loc 1 1
+        nop
+        ret
+.Lown:
+        .loc 1 2
+        nop
+        ret
+        .type tail, @function
+tail:
+        .loc 1 3
+        nop
+        ret
+.Lend:
+        .section .debug_info, "", @progbits
+        .macro unit name, start, end, until
+        .long 2f - 1f
+1:      .value 5
+        .byte 1, 8
+        .long .Labbrev
+        .uleb128 1
+        .asciz "stray.c"
+        .long .Lline
+        .long .Llist_\name
+        .uleb128 2
+        .asciz "\name"
+        .quad \start
+        .quad \until - \start
+        .byte 0
+2:
+        .endm
+        unit stray, _start, .Lown, .Lend
+        unit own, .Lown, tail, tail
+        .section .debug_abbrev, "", @progbits
+.Labbrev:
+        .uleb128 1, 0x11
+        .byte 1
+        .uleb128 3, 8, 0x10, 0x17, 0x55, 0x17, 0, 0
+        .uleb128 2, 0x2e
+        .byte 0
+        .uleb128 3, 8, 0x11, 1, 0x12, 7, 0, 0
+        .byte 0
+        .section .debug_rnglists, "", @progbits
+        .long 4f - 3f
+3:      .value 5
+        .byte 8, 0
+        .long 0
+.Llist_stray:
+        .byte 6
+        .quad _start, .Lown
+        .byte 0
+.Llist_own:
+        .byte 6
+        .quad .Lown, tail
+        .byte 0
+4:
+        .section .debug_line, "", @progbits
+.Lline:
+END
+gcc -c stray.s && gcc -nostdlib -static stray.o -o stray || cannot "assemble"
+programs=$programs:$dir/stray
+
 CAIRN_ORACLE_FILES=$programs CAIRN_WANTED_ADDRESSES=200 \
         "${CAIRN_SAN:-$top/build/san}/tests/unit/symbolizer/test_address_filter" > log 2>&1
 ok $? "one, four and twenty addresses of $(echo "$programs" | tr ':' '\n' |
@@ -117,6 +185,13 @@ ok $? "one, four and twenty addresses of $(echo "$programs" | tr ':' '\n' |
 is "$(grep -c "$dir.*groups of addresses read alone, 0 of them read everything" log)" \
         "$(echo "$programs" | tr ':' '\n' | wc -l)" "without reading everything"
 grep -v '^# .*0 of them' log | head -20 | sed 's/^/# /'
+
+for address in $(nm stray | awk '$3 == "_start" || $3 == "tail" { print "0x" $1 }') 0x401002; do
+        "$cairn" symbolize -e stray --no-cache "$address"
+done > alone
+"$cairn" symbolize -e stray --no-cache 0x401000 0x401004 0x401002 > together
+same "line rows at the addresses of another unit do not count, alone or together" together alone
+is "$(sed -n 5,6p alone | xargs)" "own stray.c:2" "the unit that has the address gives its function"
 
 # The programs themselves.
 for file in gcc-4-gold gcc-strict-2 clang-4-folded; do

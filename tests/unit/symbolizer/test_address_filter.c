@@ -251,6 +251,21 @@ static void put_row_table(struct dwarf_maker *m, const uint64_t (*sequences)[2],
         end_length(m, DWARF_LINE, at);
 }
 
+static void put_listed_unit(struct dwarf_maker *m, uint64_t start, uint64_t size)
+{
+        uint64_t list = put_at(m, DWARF_RNGLISTS);
+
+        put_uint(m, DWARF_RNGLISTS, DW_RLE_start_length, 1);
+        put_address(m, DWARF_RNGLISTS, start);
+        put_uleb(m, DWARF_RNGLISTS, size);
+        put_uint(m, DWARF_RNGLISTS, DW_RLE_end_of_list, 1);
+        put_unit(m, DW_UT_compile, 0);
+        put_uleb(m, DWARF_INFO, UNIT);
+        put_uint(m, DWARF_INFO, DW_LANG_C11, 1);
+        put_offset(m, DWARF_INFO, put_at(m, DWARF_LINE));
+        put_offset(m, DWARF_INFO, list);
+}
+
 /* A unit of version 5 whose range list is [MADE_CODE, MADE_CODE + size). */
 static void begin_listed_unit(struct dwarf_maker *m, uint64_t size)
 {
@@ -263,15 +278,8 @@ static void begin_listed_unit(struct dwarf_maker *m, uint64_t size)
                    DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, DW_AT_call_file, DW_FORM_data1, DW_AT_call_line,
                    DW_FORM_data1, 0, 0);
         put_abbrev(m, ABSTRACT, DW_TAG_subprogram, false, DW_AT_name, DW_FORM_string, 0, 0);
-        put_uint(m, DWARF_RNGLISTS, DW_RLE_start_length, 1);
-        put_address(m, DWARF_RNGLISTS, MADE_CODE);
-        put_uleb(m, DWARF_RNGLISTS, size);
-        put_uint(m, DWARF_RNGLISTS, DW_RLE_end_of_list, 1);
-        put_unit(m, DW_UT_compile, 0);
-        put_uleb(m, DWARF_INFO, UNIT);
-        put_uint(m, DWARF_INFO, DW_LANG_C11, 1);
-        put_offset(m, DWARF_INFO, 0);
-        put_offset(m, DWARF_INFO, 0);
+        put_uint(m, DWARF_ABBREV, 0, 1);
+        put_listed_unit(m, MADE_CODE, size);
 }
 
 static void put_function(struct dwarf_maker *m, const char *name, uint64_t start, uint64_t size)
@@ -364,12 +372,11 @@ END_TEST
 #define RANDOM_CODE 0x40 /* bytes */
 
 /* Functions with calls at any addresses: a damaged unit. */
-static void put_random_functions(struct dwarf_maker *m, uint64_t *state)
+static void put_random_functions(struct dwarf_maker *m, const char *const names[3], uint64_t *state)
 {
-        static const char *const names[] = { "f", "g", "h" };
         uint64_t origin = put_abstract_function(m);
 
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (size_t i = 0; i < 3; i++) {
                 put_function(m, names[i], MADE_CODE + random_next(state) % RANDOM_CODE,
                              random_next(state) % RANDOM_CODE);
                 for (uint64_t k = random_next(state) % 3; k; k--)
@@ -392,7 +399,7 @@ START_TEST(calls_and_functions_at_any_addresses_agree_alone)
                 unsigned complete = 0;
 
                 begin_listed_unit(&m, RANDOM_CODE);
-                put_random_functions(&m, &state);
+                put_random_functions(&m, (const char *const[]){ "f", "g", "h" }, &state);
                 end_unit(&m);
                 put_row_table(&m, sequence, 1);
                 in.debuginfo_fd = made_file(NULL, 0, &m);
@@ -405,6 +412,99 @@ START_TEST(calls_and_functions_at_any_addresses_agree_alone)
                 }
                 symbol_table_deinit(&whole);
                 close(in.debuginfo_fd);
+        }
+}
+END_TEST
+
+/* ---- line rows at the addresses of another unit ---- */
+
+/* All addresses together with `other`, and each one alone. Takes the maker. */
+static void check_all_addresses_alone(struct dwarf_maker *m, uint64_t first, uint64_t end, uint64_t other)
+{
+        struct extract_inputs in = { .executable_fd = -1, .altlink_fd = -1, .name = "made" };
+        struct symbol_table whole;
+        unsigned complete = 0;
+
+        in.debuginfo_fd = made_file(NULL, 0, m);
+        dwarf_maker_deinit(m);
+        extract(&in, &whole);
+        for (uint64_t address = first; address < end; address++) {
+                const uint64_t both[] = { address, other };
+
+                for (size_t count = 1; count <= 2; count++)
+                        compare_group(&in, &whole, &(struct address_filter){ both, count, .max_percent = 100 },
+                                      &complete);
+        }
+        symbol_table_deinit(&whole);
+        close(in.debuginfo_fd);
+}
+
+/* "stray" has rows and a function at the addresses of the unit after it and behind them. */
+static void make_stray_rows(struct dwarf_maker *m, bool has_rows)
+{
+        static const uint64_t stray[][2] = { { MADE_CODE, 0x40 } }, own[][2] = { { MADE_CODE + 0x10, 0x10 } };
+
+        begin_listed_unit(m, 0x10);
+        put_row_table(m, stray, 1);
+        put_function(m, "stray", MADE_CODE, 0x40);
+        put_uint(m, DWARF_INFO, 0, 2);
+        end_unit(m);
+        put_listed_unit(m, MADE_CODE + 0x10, 0x10);
+        put_row_table(m, own, has_rows);
+        put_function(m, "own", MADE_CODE + 0x10, 0x10);
+        put_uint(m, DWARF_INFO, 0, 2);
+        end_unit(m);
+}
+
+START_TEST(rows_at_addresses_of_another_unit_do_not_count)
+{
+        for (int has_rows = 0; has_rows < 2; has_rows++) {
+                const struct {
+                        uint64_t address;
+                        const char *frames;
+                } expected[] = { { MADE_CODE + 0xf, "stray a.c:1" },
+                                 { MADE_CODE + 0x10, has_rows ? "own a.c:1" : "own" },
+                                 { MADE_CODE + 0x1f, has_rows ? "own a.c:1" : "own" },
+                                 { MADE_CODE + 0x20, "" } };
+                struct dwarf_maker m;
+
+                for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+                        make_stray_rows(&m, has_rows);
+                        check_address_frames(&m, expected[i].address, expected[i].frames);
+                }
+                make_stray_rows(&m, has_rows);
+                check_all_addresses_alone(&m, MADE_CODE, MADE_CODE + 0x50, MADE_CODE + 0x50);
+        }
+}
+END_TEST
+
+START_TEST(rows_of_units_at_any_addresses_agree_alone)
+{
+        static const char *const names[4][3] = {
+                { "a", "b", "c" }, { "d", "e", "f" }, { "g", "h", "i" }, { "j", "k", "l" }
+        };
+
+        for (uint64_t seed = 1; seed <= 100; seed++) {
+                uint64_t state = seed;
+                struct dwarf_maker m;
+
+                for (size_t unit = 0; unit < 4; unit++) {
+                        uint64_t sequences[2][2];
+
+                        for (size_t i = 0; i < 2; i++) {
+                                sequences[i][0] = MADE_CODE + random_next(&state) % RANDOM_CODE;
+                                sequences[i][1] = 1 + random_next(&state) % (RANDOM_CODE - 1);
+                        }
+                        if (unit == 0)
+                                begin_listed_unit(&m, random_next(&state) % RANDOM_CODE);
+                        else
+                                put_listed_unit(&m, MADE_CODE + random_next(&state) % RANDOM_CODE,
+                                                random_next(&state) % (RANDOM_CODE / 4));
+                        put_row_table(&m, sequences, random_next(&state) % 3);
+                        put_random_functions(&m, names[unit], &state);
+                        end_unit(&m);
+                }
+                check_all_addresses_alone(&m, MADE_CODE, MADE_CODE + 3 * RANDOM_CODE, MADE_CODE + 3 * RANDOM_CODE);
         }
 }
 END_TEST
@@ -804,7 +904,8 @@ TEST_SUITE("address_filter", filtered_extraction_of_this_program_agrees,
            filtered_extraction_of_debian_debug_files_agrees, filtered_extraction_of_specified_files_agrees,
            one_address_reads_few_units, first_of_overlapping_units_wins_with_filter,
            function_outside_of_its_units_list_is_found_alone, call_is_cut_off_at_the_end_of_its_function,
-           calls_and_functions_at_any_addresses_agree_alone, units_of_data_are_not_read,
+           calls_and_functions_at_any_addresses_agree_alone, rows_at_addresses_of_another_unit_do_not_count,
+           rows_of_units_at_any_addresses_agree_alone, units_of_data_are_not_read,
            similar_abbreviations_of_units_are_told_apart, listed_addresses_read_the_units_that_list_them,
            units_that_are_not_listed_are_found, malformed_and_wrong_listings_are_not_trusted, random_listings_agree,
            filter_over_unit_limit_reads_all_units, symbols_that_cover_no_filtered_address_are_omitted)
