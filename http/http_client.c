@@ -178,7 +178,7 @@ static const char *shorten_url(const char *url, char *out, size_t size)
 }
 
 static enum status convert_curl_failure(const char *method, const char *url, CURLcode rc, const char *text,
-                                        const struct http_client_response *r, struct error *err)
+                                        const char *ca_setting, const struct http_client_response *r, struct error *err)
 {
         if (rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL)
                 return error_set(err, ST_USAGE, "%s %s failed: %.80s; give http://HOST:PORT", method, url, text);
@@ -186,12 +186,12 @@ static enum status convert_curl_failure(const char *method, const char *url, CUR
                 return error_no_memory(err);
         if (rc == CURLE_PEER_FAILED_VERIFICATION)
                 return error_set(err, ST_USAGE,
-                                 "%s %.60s failed: %.80s; use the host name of its certificate, or give --ca FILE with "
+                                 "%s %.60s failed: %.80s; use the host name of its certificate, or give %s with "
                                  "the issuer's certificate",
-                                 method, url, text);
+                                 method, url, text, ca_setting);
         if (rc == CURLE_SSL_CACERT_BADFILE)
-                return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; --ca takes certificates as PEM", method, url,
-                                 text);
+                return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; %s has certificates as PEM", method, url,
+                                 text, ca_setting);
         if (rc == CURLE_ABORTED_BY_CALLBACK)
                 return error_set(err, ST_OS, "%s %s failed: the request body could not be read", method, url);
         if (rc == CURLE_COULDNT_CONNECT || rc == CURLE_COULDNT_RESOLVE_HOST)
@@ -215,7 +215,8 @@ static enum status quote_server_error(const char *method, const char *url, unsig
 }
 
 static enum status client_convert_result(const char *method, const char *url, CURLcode rc, const char *curl_text,
-                                         const struct http_client_response *r, struct error *err)
+                                         const char *ca_setting, const struct http_client_response *r,
+                                         struct error *err)
 {
         char text[sizeof err->text], shown[SHOWN_URL_BYTES];
 
@@ -223,7 +224,7 @@ static enum status client_convert_result(const char *method, const char *url, CU
                 return ST_OK;
         shorten_url(url, shown, sizeof shown);
         if (r->code < 300)
-                return convert_curl_failure(method, shown, rc, curl_text, r, err);
+                return convert_curl_failure(method, shown, rc, curl_text, ca_setting, r, err);
         copy_error_text(r, text, sizeof text);
         if (text[0])
                 return quote_server_error(method, url, r->code, text, err);
@@ -259,6 +260,7 @@ enum status http_client_read_token(const char *path, char **ret, struct error *e
 struct http_client {
         CURL *curl;
         char *base_url, *user_agent, *tenant, *ca_file, *cert_file, *key_file;
+        const char *ca_setting;
         pthread_mutex_t token_lock;
         char *token;
         uint64_t connect_timeout_ms, request_timeout_ms, unacked_timeout_ms, idle_timeout_s;
@@ -273,6 +275,7 @@ struct attempt {
         const struct http_client *client;
         const struct http_client_request *request;
         struct http_client_response *response;
+        int64_t end_ns; /* of the request; 0: none */
         size_t body_sent;
         bool stream_began;
         enum status write_failed;
@@ -327,6 +330,7 @@ enum status http_client_create(const struct http_client_options *o, struct http_
         n = strlen(c->base_url);
         while (n && c->base_url[n - 1] == '/')
                 c->base_url[--n] = 0;
+        c->ca_setting = o->ca_setting ? o->ca_setting : "--ca FILE";
         c->connect_timeout_ms = value_or_default(o->connect_timeout_ms, 10000);
         c->request_timeout_ms = o->request_timeout_ms;
         c->unacked_timeout_ms = o->unacked_timeout_ms;
@@ -612,6 +616,19 @@ static void set_body(CURL *curl, const struct http_client_request *q)
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, q->method);
 }
 
+/* Of one attempt, for libcurl, to which 0 is none, too. */
+static long get_time_limit_ms(const struct http_client *c, const struct attempt *a)
+{
+        int64_t limit = (int64_t)c->request_timeout_ms, left;
+
+        if (!a->end_ns)
+                return (long)limit;
+        left = (a->end_ns - monotonic_ns()) / 1000000;
+        if (left < 1)
+                left = 1;
+        return (long)(limit && limit < left ? limit : left);
+}
+
 /* Run one attempt. */
 static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char *url, struct curl_slist *headers)
 {
@@ -639,7 +656,7 @@ static CURLcode run_attempt(struct http_client *c, struct attempt *a, const char
         curl_easy_setopt(curl, CURLOPT_USERAGENT, c->user_agent);
         curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_timeout_ms);
-        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)c->request_timeout_ms);
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, get_time_limit_ms(c, a));
         if (c->unacked_timeout_ms) {
                 curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, on_curl_socket);
                 curl_easy_setopt(curl, CURLOPT_SOCKOPTDATA, a);
@@ -713,8 +730,9 @@ static bool is_permanent_failure(const struct http_client_request *q, CURLcode r
                (rc == CURLE_OPERATION_TIMEDOUT && q->no_timeout_retry);
 }
 
-/* Sleep in slices so that a stop is noticed quickly. Jitter spreads the retries of many clients. */
-static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t asked_ms)
+/* Sleep in slices so that a stop is noticed quickly. Jitter spreads the retries of many clients. False: there is no
+ * time for another attempt. */
+static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t asked_ms, int64_t request_end_ns)
 {
         uint64_t ms = c->first_pause_ms << (attempt < 16 ? attempt - 1 : 15);
         int64_t end;
@@ -726,6 +744,8 @@ static bool pause_before_retry(struct http_client *c, unsigned attempt, uint64_t
         c->jitter = c->jitter * 6364136223846793005u + 1442695040888963407u;
         ms += (c->jitter >> 33) % (ms / 8 + 1);
         end = monotonic_ns() + (int64_t)ms * 1000000;
+        if (request_end_ns && end >= request_end_ns)
+                return false;
         while (!is_client_stopped(c)) {
                 int64_t left = end - monotonic_ns();
                 struct timespec slice = { .tv_nsec = left < 50000000 ? left : 50000000 };
@@ -766,6 +786,8 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
         CURLcode rc = CURLE_OK;
         enum status st;
 
+        if (q->deadline_ms)
+                a.end_ns = monotonic_ns() + (int64_t)q->deadline_ms * 1000000;
         *response = (struct http_client_response){ 0 };
         buf_init(&response->body, value_or_default(q->max_response, MiB(1)));
         if (asprintf(&url, "%s%s", whole_url ? "" : c->base_url, q->path) < 0) {
@@ -795,7 +817,7 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
                         break;
                 if (response->retry_after_ms > c->longest_pause_ms) /* an earlier retry would be refused */
                         break;
-                if (!pause_before_retry(c, response->attempts, response->retry_after_ms))
+                if (!pause_before_retry(c, response->attempts, response->retry_after_ms, a.end_ns))
                         break;
                 if (a.stream_began && (!q->rewind || !q->rewind(q->context)))
                         break;
@@ -810,5 +832,5 @@ enum status http_client_send(struct http_client *c, const struct http_client_req
         if (is_client_stopped(c) && (rc || response->code >= 300))
                 return error_set(err, ST_BUSY, "%s %s was stopped", q->method, shorten_url(url, shown, sizeof shown));
         return client_convert_result(q->method, url, rc, a.curl_error[0] ? a.curl_error : curl_easy_strerror(rc),
-                                     response, err);
+                                     c->ca_setting, response, err);
 }

@@ -27,10 +27,11 @@
 struct http_client;
 
 struct http_client_options {
-        size_t size;           /* sizeof(struct http_client_options) */
-        const char *base_url;  /* "http://host:port[/prefix]"; copied; a trailing slash is removed */
-        const char *ca_file;   /* PEM file of certificate authorities for the service; NULL: the system's; copied */
-        const char *cert_file; /* PEM file of the client's certificate, with key_file; NULL: none; copied */
+        size_t size;            /* sizeof(struct http_client_options) */
+        const char *base_url;   /* "http://host:port[/prefix]"; copied; a trailing slash is removed */
+        const char *ca_file;    /* PEM file of certificate authorities for the service; NULL: the system's; copied */
+        const char *ca_setting; /* how a user gives it, for messages; borrowed; NULL: "--ca FILE" */
+        const char *cert_file;  /* PEM file of the client's certificate, with key_file; NULL: none; copied */
         const char *key_file;
         const char *token;           /* bearer token, NULL: none; copied */
         const char *tenant;          /* sent as X-Scope-OrgID, NULL: none; copied */
@@ -83,6 +84,7 @@ struct http_client_request {
         http_client_header *header; /* NULL: only those of the response */
         http_client_check *check;   /* with header_context; NULL: every response is */
         void *header_context;
+        uint64_t deadline_ms;  /* for all attempts and pauses; 0: none */
         bool repeatable;       /* a POST that may be retried; other methods are retried if idempotent */
         bool no_timeout_retry; /* after a timeout or 504: the same work would take as long again */
         bool retries_500;      /* the service answers 500 for failures that pass */

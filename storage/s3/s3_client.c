@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * send_request() near the end: keys, signature, request, and once more when the store says that the clock or the keys
- * are at fault. The HTTP client below repeats what a network does.
+ * send_request() near the end: keys, signature, request, and once more when the store says that the clock, the keys or
+ * a checksum are at fault. The HTTP client below repeats what a network does.
  *
- * In the file: creating; connections; bodies from files; headers and bodies of answers; errors; sending.
+ * In the file: creating; connections; headers and bodies of answers; sending.
  *
  * Locks: lock protects the list of idle connections, of which S3_IDLE_CONNECTIONS_MAX are kept. The difference of the
- * clocks is atomic.
+ * clocks is atomic, and so is whether bodies have an MD5.
  */
 #include "storage/s3/s3_client.h"
 
@@ -24,7 +24,9 @@
 #include "common/metrics.h"
 #include "common/text.h"
 #include "http/http_client.h"
+#include "storage/s3/s3_content.h"
 #include "storage/s3/s3_location.h"
+#include "storage/s3/s3_refusals.h"
 #include "storage/s3/s3_xml.h"
 
 #define CONNECT_MS 3000
@@ -34,7 +36,10 @@
 #define ATTEMPTS 5
 #define FIRST_PAUSE_MS 100
 #define LONGEST_PAUSE_MS 5000
-#define CLOCK_NOISE_MS 2000 /* the Date of an answer has seconds, and an answer takes time */
+#define DEADLINE_MS 40000
+#define LEAST_BYTES_PER_S KiB(128) /* of what is sent or received, in addition to that */
+#define UNKNOWN_BYTES MiB(4)       /* of an object that is read as a whole */
+#define CLOCK_NOISE_MS 2000        /* the Date of an answer has seconds, and an answer takes time */
 
 struct connection {
         SLIST_ENTRY(connection) next;
@@ -46,6 +51,7 @@ struct s3_client {
         struct s3_credential_source *credentials;
         const atomic_bool *stop;
         atomic_int_fast64_t ahead_ms; /* of the store's clock */
+        atomic_bool sends_md5;        /* the bucket demands it */
         pthread_mutex_t lock;
         SLIST_HEAD(, connection) idle;
         size_t idle_count;
@@ -123,6 +129,11 @@ void s3_client_destroy(struct s3_client *c)
         free(c);
 }
 
+const struct s3_location *s3_client_location(const struct s3_client *c)
+{
+        return &c->location;
+}
+
 const char *s3_client_prefix(const struct s3_client *c)
 {
         return c->location.prefix;
@@ -140,6 +151,7 @@ static enum status take_connection(struct s3_client *c, struct connection **ret,
         const struct http_client_options options = { .size = sizeof options,
                                                      .base_url = c->location.base_url,
                                                      .ca_file = c->location.ca_file,
+                                                     .ca_setting = "AWS_CA_BUNDLE=FILE",
                                                      .connect_timeout_ms = CONNECT_MS,
                                                      .connect_timeouts = CONNECT_TIMEOUTS,
                                                      .unacked_timeout_ms = UNACKED_MS,
@@ -185,49 +197,6 @@ static void give_connection_back(struct s3_client *c, struct connection *n)
                 destroy_connection(n);
 }
 
-/* ---- bodies ---- */
-
-struct file_body {
-        int fd;
-        struct file_range range;
-        uint64_t sent;
-};
-
-static ssize_t read_file_body(void *context, void *to, size_t n)
-{
-        struct file_body *b = context;
-        uint64_t left = b->range.size - b->sent;
-        ssize_t got = pread(b->fd, to, n < left ? n : (size_t)left, (off_t)(b->range.offset + b->sent));
-
-        if (got > 0)
-                b->sent += (uint64_t)got;
-        return got == 0 && left ? -1 : got; /* it became shorter */
-}
-
-static bool rewind_file_body(void *context)
-{
-        ((struct file_body *)context)->sent = 0;
-        return true;
-}
-
-static enum status hash_file_body(struct file_body *b, char ret[static SHA256_HEX_MAX], struct error *err)
-{
-        _cleanup_free_ uint8_t *chunk = malloc(KiB(64));
-        uint8_t digest[SHA256_BYTES];
-        struct sha256 hash;
-        enum status st = chunk ? sha256_init(&hash, err) : error_no_memory(err);
-        ssize_t n = 0;
-
-        if (st)
-                return st;
-        while (b->sent < b->range.size && (n = read_file_body(b, chunk, KiB(64))) > 0)
-                sha256_update(&hash, chunk, (size_t)n);
-        rewind_file_body(b);
-        sha256_final(&hash, digest);
-        sha256_hex(digest, ret);
-        return n < 0 ? error_os(err, errno, "cannot read what is to be put into the object store") : ST_OK;
-}
-
 /* ---- headers of answers ---- */
 
 struct answer {
@@ -237,6 +206,7 @@ struct answer {
         int64_t date_ms;
         struct file_range range; /* of Content-Range; size 0: none */
         uint64_t received;
+        bool ignores_range;
 };
 
 static int64_t parse_http_date(const char *text)
@@ -286,6 +256,7 @@ static void note_answer_header(void *context, const char *name, size_t name_size
                 *r = (struct s3_response){ .body = r->body };
                 a->range = (struct file_range){ 0 };
                 a->received = 0;
+                a->ignores_range = false;
                 if (a->request->restart)
                         a->request->restart(a->request->write_context);
         }
@@ -333,6 +304,7 @@ static enum status write_answer(void *context, const void *data, size_t n)
 {
         struct answer *a = context;
 
+        a->ignores_range = a->request->wanted.size && !a->range.size && a->response->length > a->request->wanted.size;
         if (!has_wanted_range(a) || n > get_answered_range(a).size - a->received)
                 return ST_BUSY;
         a->received += n;
@@ -365,67 +337,6 @@ static void note_store_clock(struct s3_client *c, int64_t date_ms)
                 atomic_store(&c->ahead_ms, llabs(ahead) > CLOCK_NOISE_MS ? ahead : 0);
 }
 
-/* ---- errors ---- */
-
-static enum status explain_region(const struct s3_client *c, const struct s3_response *r, struct error *err)
-{
-        return error_set(err, ST_USAGE, "bucket '%s' is in the region %s, not %s: set AWS_REGION=%s",
-                         c->location.bucket, r->region, c->location.region, r->region);
-}
-
-static enum status explain_missing_right(const struct s3_client *c, const struct s3_request *q,
-                                         const struct s3_response *r, struct error *err)
-{
-        const char *object = q->key ? q->key : "the list of keys";
-
-        if (strcmp(r->error, "InvalidAccessKeyId") == 0 || strcmp(r->error, "SignatureDoesNotMatch") == 0)
-                return error_set(err, ST_USAGE,
-                                 "the store at %s does not accept the keys (%s): check "
-                                 "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-                                 c->location.host, r->error);
-        if (strcmp(r->error, "RequestTimeTooSkewed") == 0)
-                return error_set(err, ST_USAGE, "the clock of this host differs too much from that of %s",
-                                 c->location.host);
-        return error_set(err, ST_USAGE,
-                         "no right to %s %.90s in bucket '%s'%s%s: the permissions needed are "
-                         "in docs/operations.md, Object storage",
-                         q->method, object, c->location.bucket, *r->error ? ", " : "", r->error);
-}
-
-/* @param failed  of the HTTP client, whose text is taken when there was no answer. */
-static enum status explain_response(const struct s3_client *c, const struct s3_request *q, enum status failed,
-                                    const struct s3_response *r, struct error *err)
-{
-        if (r->code >= 200 && r->code < 300)
-                return failed;
-        switch (r->code) {
-        case 0:
-                return failed == ST_BUSY ? error_prefix(err, ST_OS, "the object store does not answer") : failed;
-        case 301:
-        case 307:
-        case 400:
-                if (*r->region && strcmp(r->region, c->location.region) != 0)
-                        return explain_region(c, r, err);
-                break;
-        case 403:
-                return *r->region && strcmp(r->region, c->location.region) != 0 ? explain_region(c, r, err)
-                                                                                : explain_missing_right(c, q, r, err);
-        case 404:
-                if (strcmp(r->error, "NoSuchBucket") == 0 || !q->key)
-                        return error_set(err, ST_USAGE, "bucket '%s' does not exist at %s", c->location.bucket,
-                                         c->location.host);
-                return error_set(err, ST_NOT_FOUND, "'%.150s' is not in bucket '%s'", q->key, c->location.bucket);
-        case 409:
-        case 412:
-                return error_set(err, ST_BUSY, "'%.150s' is already in bucket '%s'", q->key ? q->key : "",
-                                 c->location.bucket);
-        default:
-                break;
-        }
-        return error_set(err, ST_OS, "the object store answers %s %.100s with HTTP %u%s%s", q->method,
-                         q->key ? q->key : c->location.bucket, r->code, *r->error ? ", " : "", r->error);
-}
-
 /* ---- sending ---- */
 
 void s3_response_deinit(struct s3_response *r)
@@ -448,22 +359,29 @@ static enum status make_request_path(const struct s3_client *c, const char *key,
         return buf_cstr(ret) ? ST_OK : buf_status(ret, err, "the key of an object");
 }
 
+static uint64_t get_deadline_ms(const struct s3_request *q)
+{
+        const bool is_read = q->write && !q->wanted.size;
+        const uint64_t bytes = q->body_size + q->range.size + (is_read ? UNKNOWN_BYTES : q->wanted.size);
+
+        return DEADLINE_MS + bytes * 1000 / LEAST_BYTES_PER_S;
+}
+
 static enum status send_signed_request(struct s3_client *c, const struct s3_request *q, const char *path,
-                                       const char *content_sha256, struct file_body *file, uint64_t *keys_ret,
+                                       const struct s3_content *content, struct s3_file_body *file, uint64_t *keys_ret,
                                        struct s3_response *ret, struct error *err)
 {
         _cleanup_s3_credentials_ struct s3_credentials credentials = { 0 };
         _cleanup_s3_signed_headers_ struct s3_signed_headers headers = { 0 };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
-        const struct s3_signing signing = { .method = q->method,
-                                            .host = c->location.host,
-                                            .path = path,
-                                            .query = q->query ? q->query : "",
-                                            .headers = q->headers,
-                                            .header_count = q->header_count,
-                                            .content_sha256 = content_sha256,
-                                            .region = c->location.region,
-                                            .time = (time_t)(s3_client_now_ms(c) / 1000) };
+        struct s3_signing signing = { .method = q->method,
+                                      .host = c->location.host,
+                                      .path = path,
+                                      .query = q->query ? q->query : "",
+                                      .header_count = q->header_count,
+                                      .content_sha256 = content->sha256,
+                                      .region = c->location.region,
+                                      .time = (time_t)(s3_client_now_ms(c) / 1000) };
         struct answer a = { .request = q, .response = ret, .body = &response.body };
         struct http_client_request request = { .method = q->method,
                                                .body = q->body,
@@ -474,6 +392,7 @@ static enum status send_signed_request(struct s3_client *c, const struct s3_requ
                                                .header = note_answer_header,
                                                .check = is_whole_answer,
                                                .header_context = &a,
+                                               .deadline_ms = get_deadline_ms(q),
                                                .retries_500 = true,
                                                .repeatable = true,
                                                .no_redirects = true };
@@ -481,6 +400,9 @@ static enum status send_signed_request(struct s3_client *c, const struct s3_requ
         struct connection *connection;
         enum status st = s3_get_credentials(c->credentials, &credentials, err);
 
+        memcpy(signing.headers, q->headers, sizeof signing.headers);
+        if (*content->md5)
+                signing.headers[signing.header_count++] = (struct s3_header){ "content-md5", content->md5 };
         *keys_ret = credentials.number;
         if (!st)
                 st = s3_sign(&signing, &credentials, &headers, err);
@@ -495,14 +417,15 @@ static enum status send_signed_request(struct s3_client *c, const struct s3_requ
         request.path = target;
         request.headers = (const char *const *)headers.lines;
         if (file->range.size) {
-                request.read = read_file_body;
-                request.rewind = rewind_file_body;
+                request.read = s3_file_body_read;
+                request.rewind = s3_file_body_rewind;
                 request.context = file;
                 request.stream_size = file->range.size;
         }
         st = http_client_send(connection->http, &request, &response, err);
         give_connection_back(c, connection);
         ret->code = response.code;
+        ret->ignores_range = a.ignores_range;
         if (!ret->size)
                 ret->size = ret->length;
         note_store_clock(c, a.date_ms);
@@ -527,33 +450,46 @@ static bool are_keys_outdated(const struct s3_response *r)
  */
 static bool can_send_again(struct s3_client *c, const struct s3_response *r, uint64_t keys)
 {
+        if (s3_refusal_demands_md5(r))
+                return !atomic_exchange(&c->sends_md5, true);
         return are_keys_outdated(r) ? s3_doubt_credentials(c->credentials, keys)
                                     : strcmp(r->error, "RequestTimeTooSkewed") == 0;
+}
+
+static void find_error(struct s3_response *r)
+{
+        if (r->code < 300 || !r->body.size)
+                return;
+        if (s3_xml_find(r->body.data, r->body.size, "Code", r->error, sizeof r->error, NULL))
+                r->error[0] = 0;
+        if (s3_xml_find(r->body.data, r->body.size, "Message", r->message, sizeof r->message, NULL))
+                r->message[0] = 0;
 }
 
 static enum status send_request(struct s3_client *c, const struct s3_request *q, struct s3_response *ret,
                                 struct error *err)
 {
-        struct file_body file = { .fd = q->fd, .range = q->range };
-        char content[SHA256_HEX_MAX];
+        struct s3_file_body file = { .fd = q->fd, .range = q->range };
+        struct s3_content content;
         _cleanup_buf_ struct buf path;
         uint64_t keys;
         enum status st = make_request_path(c, q->key, &path, err);
 
         *ret = (struct s3_response){ 0 };
-        if (!st)
-                st = q->range.size ? hash_file_body(&file, content, err)
-                                   : s3_hash_content(q->body ? q->body : "", q->body_size, content, err);
         for (unsigned attempt = 0; !st; attempt++) {
-                st = send_signed_request(c, q, buf_cstr(&path), content, &file, &keys, ret, err);
+                const bool has_md5 = (q->body_size || q->range.size) && atomic_load(&c->sends_md5);
+
+                st = q->range.size ? s3_hash_file_body(&file, has_md5, &content, err)
+                                   : s3_hash_content(q->body, q->body_size, has_md5, &content, err);
+                if (st)
+                        return st;
+                st = send_signed_request(c, q, buf_cstr(&path), &content, &file, &keys, ret, err);
                 if (!st)
                         return ST_OK;
-                if (ret->code >= 300 && ret->body.size &&
-                    s3_xml_find(ret->body.data, ret->body.size, "Code", ret->error, sizeof ret->error, NULL))
-                        ret->error[0] = 0;
+                find_error(ret);
                 if (attempt || !can_send_again(c, ret, keys))
-                        return explain_response(c, q, st, ret, err);
-                rewind_file_body(&file);
+                        return s3_explain_refusal(&c->location, q, st, ret, err);
+                s3_file_body_rewind(&file);
                 s3_response_deinit(ret);
                 st = ST_OK;
         }

@@ -7,10 +7,11 @@
  * Signed requests to one bucket of an S3-compatible store.
  *
  * A request is repeated by the HTTP client after connection errors, timeouts, 429 and 5xx, and once more by this one
- * when the store's clock differs from this host's, or with new keys after they expired. An answer that is too short,
- * has another range than was asked for, or is no whole XML where `wants_xml` says so, counts as one whose connection
- * broke; answers to PUT and to the completion of an upload are not checked. The caller decides about 409 and 412.
- * Connections are kept and used by one thread at a time; there are as many as threads that ask at once.
+ * when the store's clock differs from this host's, with new keys after they expired, or with the MD5 of its body, which
+ * buckets with object locks demand. All attempts together take at most 40 s, and 1 s for each 128 KiB. An answer that
+ * is too short, has another range than was asked for, or is no whole XML where `wants_xml` says so, counts as one whose
+ * connection broke; answers to PUT and to the completion of an upload are not checked. The caller decides about 409 and
+ * 412. Connections are kept and used by one thread at a time; there are as many as threads that ask at once.
  *
  * Threads: any.
  * Source: Amazon S3 API Reference; RFC 9110 (13.1 preconditions, 14 ranges).
@@ -40,6 +41,11 @@ void s3_client_destroy(struct s3_client *c); /* takes NULL */
 
 /** Register the metrics of requests, so that they appear before the first. */
 void s3_register_metrics(void);
+
+struct s3_location;
+
+/** Borrowed. */
+const struct s3_location *s3_client_location(const struct s3_client *c);
 
 /** The prefix of all keys, without slashes around it; "" for none. Borrowed. */
 const char *s3_client_prefix(const struct s3_client *c);
@@ -75,6 +81,8 @@ struct s3_response {
         char upload[40];               /* x-amz-meta-cairn-upload */
         char region[40];               /* where the bucket is, in some refusals */
         char error[64];                /* the store's code of an error, as "NoSuchKey" */
+        char message[200];             /* and its text, unless it is longer */
+        bool ignores_range;            /* the answer had the whole object instead */
         struct buf body;               /* owned */
 };
 void s3_response_deinit(struct s3_response *r); /* also valid on a zeroed struct */
@@ -85,7 +93,7 @@ void s3_response_deinit(struct s3_response *r); /* also valid on a zeroed struct
  * @param response  filled in every case; zeroed or deinited before the call.
  * @return ST_OK for 2xx; ST_NOT_FOUND for 404 of a key; ST_BUSY for 409 and 412 (see response->code); ST_OS for no
  * answer, 5xx and all else, after which it is open what happened; ST_USAGE for what an administrator must change (keys,
- * rights, bucket, region): the text says what.
+ * rights, bucket, region): the text says what. With ST_OS, os_errno is EOPNOTSUPP for a store that ignores ranges.
  */
 enum status s3_send(struct s3_client *c, const struct s3_request *request, struct s3_response *response,
                     struct error *err) MUST_CHECK;

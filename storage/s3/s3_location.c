@@ -20,6 +20,8 @@ void s3_location_deinit(struct s3_location *l)
         free(l->base_url);
         free(l->bucket_path);
         free(l->ca_file);
+        free(l->encryption);
+        free(l->kms_key);
         *l = (struct s3_location){ 0 };
 }
 
@@ -138,11 +140,46 @@ static enum status place_bucket_at_amazon(struct s3_location *ret, struct error 
         return place_bucket(endpoint, ret, err);
 }
 
+static enum status copy_variable(const char *name, char **ret, struct error *err)
+{
+        const char *value = get_first_variable(name, NULL, NULL);
+
+        *ret = value ? strdup(value) : NULL;
+        return value && !*ret ? error_no_memory(err) : ST_OK;
+}
+
+static bool is_header_text(const char *text)
+{
+        while (*text > ' ' && *text < 0x7f)
+                text++;
+        return !*text;
+}
+
+static enum status read_encryption(struct s3_location *ret, struct error *err)
+{
+        enum status st = copy_variable("AWS_SERVER_SIDE_ENCRYPTION", &ret->encryption, err);
+
+        if (!st)
+                st = copy_variable("AWS_SSE_KMS_KEY_ID", &ret->kms_key, err);
+        if (st)
+                return st;
+        if (ret->encryption && strcmp(ret->encryption, "AES256") != 0 && strcmp(ret->encryption, "aws:kms") != 0 &&
+            strcmp(ret->encryption, "aws:kms:dsse") != 0)
+                return error_set(err, ST_USAGE,
+                                 "AWS_SERVER_SIDE_ENCRYPTION is '%.60s': give AES256, aws:kms or aws:kms:dsse",
+                                 ret->encryption);
+        if (ret->kms_key && (!ret->encryption || strcmp(ret->encryption, "AES256") == 0))
+                return error_set(err, ST_USAGE,
+                                 "AWS_SSE_KMS_KEY_ID needs AWS_SERVER_SIDE_ENCRYPTION=aws:kms or aws:kms:dsse");
+        return ret->kms_key && !is_header_text(ret->kms_key)
+                       ? error_set(err, ST_USAGE, "AWS_SSE_KMS_KEY_ID is '%.100s', which is no key", ret->kms_key)
+                       : ST_OK;
+}
+
 enum status s3_location_parse(const char *url, struct s3_location *ret, struct error *err)
 {
         const char *endpoint = get_first_variable("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL);
         const char *region = get_first_variable("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1");
-        const char *ca_file = get_first_variable("AWS_CA_BUNDLE", NULL, NULL);
         enum status st;
 
         *ret = (struct s3_location){ 0 };
@@ -151,8 +188,10 @@ enum status s3_location_parse(const char *url, struct s3_location *ret, struct e
         st = split_s3_url(url, ret, err);
         if (!st && !(ret->region = strdup(region)))
                 st = error_no_memory(err);
-        if (!st && ca_file && !(ret->ca_file = strdup(ca_file)))
-                st = error_no_memory(err);
+        if (!st)
+                st = copy_variable("AWS_CA_BUNDLE", &ret->ca_file, err);
+        if (!st)
+                st = read_encryption(ret, err);
         if (!st)
                 st = endpoint ? place_bucket(endpoint, ret, err) : place_bucket_at_amazon(ret, err);
         if (st)

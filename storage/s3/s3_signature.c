@@ -12,7 +12,7 @@
 #define TIME_BYTES 17 /* "20130524T000000Z" */
 #define DATE_LENGTH 8
 
-enum status s3_hash_content(const void *data, size_t n, char ret[static SHA256_HEX_MAX], struct error *err)
+static enum status hash_signing_text(const struct buf *text, char ret[static SHA256_HEX_MAX], struct error *err)
 {
         uint8_t digest[SHA256_BYTES];
         struct sha256 hash;
@@ -20,7 +20,7 @@ enum status s3_hash_content(const void *data, size_t n, char ret[static SHA256_H
 
         if (st)
                 return st;
-        sha256_update(&hash, data, n);
+        sha256_update(&hash, text->data, text->size);
         sha256_final(&hash, digest);
         sha256_hex(digest, ret);
         return ST_OK;
@@ -70,7 +70,7 @@ static enum status hash_canonical_request(const struct s3_signing *s, const stru
         append_header_names(&text, headers, count);
         buf_printf(&text, "\n%s", s->content_sha256);
         st = buf_status(&text, err, "the request to the store");
-        return st ? st : s3_hash_content(text.data, text.size, ret, err);
+        return st ? st : hash_signing_text(&text, ret, err);
 }
 
 static bool make_signing_key(const char *secret, const char *date, const char *region, uint8_t ret[static SHA256_BYTES])

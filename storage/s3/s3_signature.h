@@ -27,10 +27,10 @@ struct s3_header {
 
 struct s3_signing {
         const char *method;
-        const char *host;                /* with a port that is not the scheme's */
-        const char *path;                /* percent-encoded, as sent */
-        const char *query;               /* percent-encoded, as sent: sorted by name, each name with "="; "" for none */
-        const struct s3_header *headers; /* at most S3_HEADERS_MAX, besides those that signing adds */
+        const char *host;  /* with a port that is not the scheme's */
+        const char *path;  /* percent-encoded, as sent */
+        const char *query; /* percent-encoded, as sent: sorted by name, each name with "="; "" for none */
+        struct s3_header headers[S3_HEADERS_MAX]; /* besides those that signing adds */
         size_t header_count;
         const char *content_sha256; /* of the body, hexadecimal */
         const char *region;
@@ -49,8 +49,5 @@ enum status s3_sign(const struct s3_signing *s, const struct s3_credentials *cre
 
 void s3_signed_headers_deinit(struct s3_signed_headers *h); /* also valid on a zeroed struct */
 #define _cleanup_s3_signed_headers_ _cleanup_(s3_signed_headers_deinit)
-
-/** SHA-256 of memory, as the hexadecimal text that a request declares. */
-enum status s3_hash_content(const void *data, size_t n, char ret[static SHA256_HEX_MAX], struct error *err) MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "common/limits.h"
 #include "common/text.h"
+#include "storage/s3/s3_location.h"
 #include "storage/s3/s3_xml.h"
 
 #define ID_BYTES 16
@@ -85,12 +86,23 @@ static void add_header(struct s3_request *q, const char *name, const char *value
         q->headers[q->header_count++] = (struct s3_header){ name, value };
 }
 
+static void add_object_headers(const struct s3_client *c, struct s3_request *q, const char *token)
+{
+        const struct s3_location *l = s3_client_location(c);
+
+        add_header(q, "x-amz-meta-cairn-upload", token);
+        if (l->encryption)
+                add_header(q, "x-amz-server-side-encryption", l->encryption);
+        if (l->kms_key)
+                add_header(q, "x-amz-server-side-encryption-aws-kms-key-id", l->kms_key);
+}
+
 static enum status put_whole(struct s3_client *c, const char *key, int fd, uint64_t size, const char *token,
                              enum storage_mode mode, struct error *err)
 {
         struct s3_request q = { .method = "PUT", .key = key, .fd = fd, .range = { 0, size } };
 
-        add_header(&q, "x-amz-meta-cairn-upload", token);
+        add_object_headers(c, &q, token);
         if (mode == STORAGE_NEW)
                 add_header(&q, "if-none-match", "*");
         return decide_upload(c, &q, token, mode, err);
@@ -105,7 +117,7 @@ static enum status begin_parts(struct s3_client *c, const char *key, const char 
         _cleanup_s3_response_ struct s3_response response = { 0 };
         enum status st;
 
-        add_header(&q, "x-amz-meta-cairn-upload", token);
+        add_object_headers(c, &q, token);
         st = s3_send(c, &q, &response, err);
         return st ? st
                   : s3_xml_find(response.body.data, response.body.size, "UploadId", upload_id, UPLOAD_ID_BYTES, err);

@@ -44,4 +44,10 @@ order mangle/list/2 >"$tmp/order"
 start_replica list
 is "$(sum_of --server "$replica")" 100 "two of them are asked for again"
 order mangle/list/0 >"$tmp/order"
+
+order mangle/whole/1000 >"$tmp/order"
+"$cairn" serve --store s3://cairn-test/other --data "$tmp/whole" --listen 127.0.0.1:0 >"$tmp/whole.log" 2>&1
+is $? 2 "a store that answers ranges with whole objects is refused"
+like "$(cat "$tmp/whole.log")" 'cannot hold tables: it does not answer ranges of objects' "the refusal says why"
+order mangle/whole/0 >"$tmp/order"
 done_testing

@@ -111,6 +111,17 @@ is "$(metric cairn_quarantined_batches_total)" 0 "no batch is set aside for what
 order allow >"$tmp/order"
 wait_for "the flush with the rights back" flushed
 is "$(sum_of --server "$url")" 21 "nothing is lost"
+
+order fill >"$tmp/order"
+failures=$(metric cairn_flush_failures_total)
+ok "samples are taken while the store is full" import_stack 9
+wait_for "a flush to fail" more_failures
+request "$url/readyz"
+like "$body" "^error flush_failing: .*bucket 'cairn-test' is full: .* QuotaExceeded; raise its quota" \
+        "/readyz says that the store is full"
+order empty >"$tmp/order"
+wait_for "the flush when there is room again" flushed
+is "$(sum_of --server "$url")" 30 "nothing is lost"
 stop_server
 order deny >"$tmp/order"
 ok "a store that denies writes ends the start" refused
@@ -144,7 +155,7 @@ ok "samples are taken in a versioned bucket" import_stack 30
 wait_for "the flush into a versioned bucket" flushed
 ok "compaction succeeds beside files of other programs" "$cairn" store compact --server "$url"
 "$cairn" debuginfo gc --server "$url" >"$tmp/gc.log" 2>&1
-is "$(sum_of --server "$url")" 51 "the sum is right in a versioned bucket"
+is "$(sum_of --server "$url")" 60 "the sum is right in a versioned bucket"
 stop_server
 ok "cairn store verify finds no fault beside them" "$cairn" store verify --data "$data"
 is "$(keys | grep -c -e notes.txt -e other/file.bin -e objects/README)" 3 "files of other programs stay"

@@ -9,24 +9,26 @@ has its path; with CAIRN_TEST_S3_DELAY_MS each request takes that long.
     object-store.py sum [ADDRESS:]PORT     the sums of the samples table as deltalake reads it: rows, values
     object-store.py doubled [ADDRESS:]PORT rows of locations and stacks beyond the first of their key
     object-store.py read PORT KEY          the content of an object
+    object-store.py lock PORT              creates the bucket cairn-locked, which keeps objects for a day
+    object-store.py encryption PORT KEY    how an object is encrypted
     object-store.py objects PORT           the rows of the table of objects: kind, quality and name, sorted; and its version
 
 Keys that are given have a number: those of an instance are INSTANCE-1, then INSTANCE-2. Each service refuses a
 request without the token that it expects.
 
 The proxy takes orders by path: PUT /-/expire/KEY and /-/forget/KEY let it refuse a key as expired or unknown, PUT
-/-/deny and /-/allow whether writes are denied, PUT /-/region/NAME sets where the bucket is, GET /-/key is the last
-key that was used. PUT /-/faults/PERCENT sets how many requests fail, GET /-/requests counts those so far by method,
-PUT /-/away and /-/back refuse all requests and end that; PUT /-/writes/N does the former after N objects were put.
-PUT /-/hold lets requests that delete wait until PUT /-/release; GET /-/held lists the paths of those that wait. PUT
-/-/ahead/SECONDS makes what was put before old: it sets the clock of answers, or the times of versitygw's files, since
-that checks the times of requests. PUT /-/stall/N lets all requests but the next N wait until PUT /-/resume, PUT
-/-/stall/commits those that put a file of a Delta log, PUT /-/stall/files those that get a file of a table; GET
-/-/stalled counts those that wait, GET /-/stalled/paths their paths. PUT /-/delay/MILLISECONDS lets each request take
-that long. PUT /-/mangle/KIND/N changes the answers to the next N requests of a kind: "short" objects have half of their
-bytes, "shifted" ranges are one byte further, and "list"s are cut in the middle, all with a Content-Length that says so;
-N is 0 to end that. A failing request is refused with 503, or has its effect while its answer is lost, is 500, or is cut
-short.
+/-/deny and /-/allow whether writes are denied, /-/fill and /-/empty whether a quota is reached, PUT /-/region/NAME sets
+where the bucket is, GET /-/key is the last key that was used. PUT /-/faults/PERCENT sets how many requests fail, GET
+/-/requests counts those so far by method, PUT /-/away and /-/back refuse all requests and end that; PUT /-/writes/N
+does the former after N objects were put. PUT /-/hold lets requests that delete wait until PUT /-/release; GET /-/held
+lists the paths of those that wait. PUT /-/ahead/SECONDS makes what was put before old: it sets the clock of answers, or
+the times of versitygw's files, since that checks the times of requests. PUT /-/stall/N lets all requests but the next N
+wait until PUT /-/resume, PUT /-/stall/commits those that put a file of a Delta log, PUT /-/stall/files those that get a
+file of a table; GET /-/stalled counts those that wait, GET /-/stalled/paths their paths. PUT /-/delay/MILLISECONDS lets
+each request take that long. PUT /-/mangle/KIND/N changes the answers to the next N requests of a kind: "short" objects
+have half of their bytes, "shifted" ranges are one byte further, and "list"s are cut in the middle, all with a
+Content-Length that says so; "whole" objects are the answers to ranges; "damaged" ones have a wrong byte in each 1,000; N is 0
+to end that. A failing request is refused with 503, or has its effect while its answer is lost, is 500, or is cut short.
 """
 import datetime
 import http.client
@@ -54,6 +56,7 @@ class Proxy(BaseHTTPRequestHandler):
     is_away = False
     writes_left = -1
     is_denied = False
+    is_full = False
     resumed = threading.Event()
     resumed.set()
     passing = 0
@@ -105,6 +108,8 @@ class Proxy(BaseHTTPRequestHandler):
             return
         elif word in ('deny', 'allow'):
             Proxy.is_denied = word == 'deny'
+        elif word in ('fill', 'empty'):
+            Proxy.is_full = word == 'fill'
         elif word == 'forget':
             Proxy.unknown.add(value)
         elif word == 'expire':
@@ -174,6 +179,8 @@ class Proxy(BaseHTTPRequestHandler):
             self.answer(400, b'<Error><Code>ExpiredToken</Code></Error>')
         elif Proxy.is_denied and self.command not in ('GET', 'HEAD'):
             self.answer(403, b'<Error><Code>AccessDenied</Code></Error>')
+        elif Proxy.is_full and self.command in ('PUT', 'POST'):
+            self.answer(403, b'<Error><Code>QuotaExceeded</Code></Error>')
         else:
             return False
         return True
@@ -181,13 +188,16 @@ class Proxy(BaseHTTPRequestHandler):
     def mangle(self, code, headers, data):
         """The headers and the content of an answer as an order wants them."""
         is_list = 'list-type=2' in self.path
-        applies = {'list': is_list, 'short': not is_list, 'shifted': 'Content-Range' in headers}
+        applies = {'list': is_list, 'short': not is_list, 'shifted': 'Content-Range' in headers,
+                   'damaged': self.path.endswith('.parquet')}
         if self.command != 'GET' or code >= 300 or not data or not applies.get(Proxy.mangling):
             return headers, data
         with self.lock:
             Proxy.mangled_left -= 1
             if Proxy.mangled_left < 0:
                 return headers, data
+        if Proxy.mangling == 'damaged':
+            return headers, damage(data)
         if Proxy.mangling != 'shifted':
             return headers, data[:len(data) // 2]
         first, last, size = re.fullmatch(r'bytes (\d+)-(\d+)/(\d+)', headers['Content-Range']).groups()
@@ -214,6 +224,9 @@ class Proxy(BaseHTTPRequestHandler):
             Proxy.held.append(self.path)
             Proxy.released.wait()
             Proxy.held.remove(self.path)
+        if Proxy.mangling == 'whole' and Proxy.mangled_left > 0 and self.headers['Range']:
+            Proxy.mangled_left -= 1
+            del self.headers['Range']
         upstream = http.client.HTTPConnection('127.0.0.1', self.store_port)
         upstream.request(self.command, self.path, body, dict(self.headers))
         response = upstream.getresponse()
@@ -306,6 +319,26 @@ def serve_keys(port_file):
     service.serve_forever()
 
 
+def damage(data):
+    changed = bytearray(data)
+    for at in range(0, len(data), 1000):
+        changed[at] ^= 1
+    return bytes(changed)
+
+
+def make_client(port):
+    import boto3
+    return boto3.client('s3', endpoint_url=f'http://127.0.0.1:{port}', aws_access_key_id='key',
+                        aws_secret_access_key='secret', region_name='us-east-1')
+
+
+def lock_objects(port):
+    client = make_client(port)
+    client.create_bucket(Bucket='cairn-locked', ObjectLockEnabledForBucket=True)
+    client.put_object_lock_configuration(Bucket='cairn-locked', ObjectLockConfiguration={
+        'ObjectLockEnabled': 'Enabled', 'Rule': {'DefaultRetention': {'Mode': 'COMPLIANCE', 'Days': 1}}})
+
+
 def start_moto():
     from moto.server import ThreadedMotoServer
     store = ThreadedMotoServer('127.0.0.1', 0, verbose=False)
@@ -373,10 +406,12 @@ def print_doubled(port):
 
 
 def print_object(port, key):
-    import boto3
-    client = boto3.client('s3', endpoint_url=f'http://127.0.0.1:{port}', aws_access_key_id='key',
-                          aws_secret_access_key='secret', region_name='us-east-1')
-    print(client.get_object(Bucket=BUCKET, Key=key)['Body'].read().decode())
+    print(make_client(port).get_object(Bucket=BUCKET, Key=key)['Body'].read().decode())
+
+
+def print_encryption(port, key):
+    head = make_client(port).head_object(Bucket=BUCKET, Key=key)
+    print(head.get('ServerSideEncryption'), head.get('SSEKMSKeyId'))
 
 
 def print_objects(port):
@@ -389,4 +424,4 @@ def print_objects(port):
 
 if __name__ == '__main__':
     {'serve': serve, 'keys': serve_keys, 'sum': print_sum, 'doubled': print_doubled, 'read': print_object,
-     'objects': print_objects}[sys.argv[1]](*sys.argv[2:])
+     'lock': lock_objects, 'encryption': print_encryption, 'objects': print_objects}[sys.argv[1]](*sys.argv[2:])

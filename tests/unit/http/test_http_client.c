@@ -465,6 +465,43 @@ START_TEST(unresponsive_service_is_abandoned_after_timeout)
 }
 END_TEST
 
+/* Its attempts have no limit of their own. */
+START_TEST(deadline_of_a_request_is_for_all_its_attempts)
+{
+        char url[64];
+        _cleanup_close_ int fd = silent_listener(url);
+        const struct http_client_options o = {
+                .size = sizeof o, .base_url = url, .idle_timeout_s = 86400, .attempts = UINT_MAX, .first_pause_ms = 1
+        };
+        const struct http_client_request q = { .method = "GET", .path = "/x", .deadline_ms = 50 };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+        struct error err = { 0 };
+
+        ck_assert_int_ge(fd, 0);
+        ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
+        ck_assert_int_eq(http_client_send(c, &q, &r, &err), ST_BUSY);
+        ck_assert(r.timed_out);
+}
+END_TEST
+
+START_TEST(a_pause_beyond_the_deadline_is_not_made)
+{
+        const struct http_client_options o = { .size = sizeof o,
+                                               .base_url = "http://127.0.0.1:1",
+                                               .attempts = 2,
+                                               .first_pause_ms = 86400000,
+                                               .longest_pause_ms = 86400000 };
+        const struct http_client_request q = { .method = "GET", .path = "/x", .deadline_ms = 3600000 };
+        _cleanup_http_client_ struct http_client *c = NULL;
+        _cleanup_http_client_response_ struct http_client_response r = { 0 };
+
+        ck_assert_int_eq(http_client_create(&o, &c, NULL), ST_OK);
+        ck_assert_int_eq(http_client_send(c, &q, &r, NULL), ST_BUSY);
+        ck_assert_uint_eq(r.attempts, 1);
+}
+END_TEST
+
 /* A connection that waits to be accepted, after which the kernel answers no further ones. */
 static int fill_listener(int listener)
 {
@@ -748,6 +785,7 @@ TEST_SUITE("http-client", body_token_and_response_are_transferred, busy_service_
            long_url_is_truncated_before_remedy, refused_requests_are_not_retried_and_have_a_remedy,
            body_is_sent_at_given_rate, a_get_follows_redirects_and_a_put_does_not, an_answer_past_the_limit_is_refused,
            unresponsive_service_is_abandoned_on_stop, unresponsive_service_is_abandoned_after_timeout,
+           deadline_of_a_request_is_for_all_its_attempts, a_pause_beyond_the_deadline_is_not_made,
            service_without_a_connection_is_abandoned_after_fewer_timeouts,
            timeouts_of_a_connection_are_not_those_of_connecting, connection_that_was_kept_and_drops_packets_breaks,
            response_that_is_not_accepted_is_asked_for_again, refused_connection_is_reported,

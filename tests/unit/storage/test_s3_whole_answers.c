@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers of an object store that are not what was asked for: requests are repeated, as after a broken connection. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,22 +15,43 @@
 #define ATTEMPTS 5 /* of one request */
 
 static const char *answers[2]; /* to the first request, and to all later ones */
+static char last_request[4096];
 static _Atomic unsigned requests;
 static int listening;
 static pthread_t server;
 static struct s3_client *client;
 
+/* With its body. False: the connection was closed. */
+static bool read_request(int fd)
+{
+        size_t size = 0, wanted = SIZE_MAX;
+
+        while (size < wanted) {
+                ssize_t n = read(fd, last_request + size, sizeof last_request - 1 - size);
+                const char *end, *length;
+
+                if (n <= 0)
+                        return false;
+                size += (size_t)n;
+                last_request[size] = 0;
+                end = strstr(last_request, "\r\n\r\n");
+                length = strcasestr(last_request, "\r\ncontent-length: ");
+                if (end)
+                        wanted = (size_t)(end + 4 - last_request) + (length ? strtoul(length + 18, NULL, 10) : 0);
+        }
+        return true;
+}
+
 static void *serve_connections(void *unused)
 {
-        char request[4096];
         int fd;
 
         (void)unused;
         while ((fd = accept(listening, NULL, NULL)) >= 0) {
-                while (read(fd, request, sizeof request) > 0) {
+                while (read_request(fd)) {
                         const char *answer = answers[requests++ > 0];
 
-                        if (write(fd, answer, strlen(answer)) < 0)
+                        if (write(fd, answer, strlen(answer)) < 0 || strstr(answer, "Connection: close"))
                                 break;
                 }
                 close(fd);
@@ -177,6 +199,74 @@ START_TEST(a_store_whose_answers_stay_short_does_not_answer)
 }
 END_TEST
 
+START_TEST(a_store_without_ranges_is_told_from_one_that_does_not_answer)
+{
+        struct error err;
+
+        ck_assert_int_eq(send_request(&(struct s3_request){ .wanted = { 1, 2 } }, WHOLE("5", "abcde"),
+                                      WHOLE("5", "abcde"), &err),
+                         ST_OS);
+        ck_assert_int_eq(err.os_errno, EOPNOTSUPP);
+        ck_assert_ptr_nonnull(strstr(err.text, "answers a range of an object with the whole object"));
+}
+END_TEST
+
+#define REFUSAL(status, code, message)                                                                                 \
+        "HTTP/1.1 " status "\r\nConnection: close\r\n\r\n<Error><Code>" code "</Code><Message>" message                \
+        "</Message></Error>"
+
+START_TEST(refusals_say_what_to_do)
+{
+        static const struct {
+                const char *answer;
+                enum status status;
+                const char *text;
+        } cases[] = {
+                { REFUSAL("403 Forbidden", "QuotaExceeded", "No"), ST_OS, "bucket 'bucket' is full: " },
+                { REFUSAL("507 Insufficient Storage", "XMinioStorageFull", "No"), ST_OS,
+                  "raise its quota or make room there" },
+                { REFUSAL("400 Bad Request", "XMinioAdminBucketQuotaExceeded", "No"), ST_OS,
+                  "bucket 'bucket' is full: " },
+                { REFUSAL("403 Forbidden", "AccessDenied", "No"), ST_USAGE, "no right to GET key in bucket 'bucket'" },
+                { REFUSAL("400 Bad Request", "InvalidArgument", "No such storage class"), ST_OS,
+                  "answers GET key with HTTP 400, InvalidArgument: No such storage class" },
+        };
+        struct error err;
+
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                ck_assert_int_eq(send_request(&(struct s3_request){ 0 }, cases[i].answer, cases[i].answer, &err),
+                                 cases[i].status);
+                ck_assert_uint_eq(requests, 1);
+                ck_assert_msg(strstr(err.text, cases[i].text), "%s", err.text);
+        }
+}
+END_TEST
+
+START_TEST(a_bucket_that_demands_a_checksum_gets_one_from_then_on)
+{
+        static const char demand[] = REFUSAL("400 Bad Request", "InvalidRequest",
+                                             "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object "
+                                             "requests with Object Lock parameters");
+        static const char taken_it[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        const struct s3_request q = { .method = "PUT", .key = "key", .body = "message digest", .body_size = 14 };
+        struct s3_response response = { 0 };
+        struct error err;
+
+        answers[0] = demand;
+        answers[1] = taken_it;
+        requests = 0;
+        for (unsigned sent = 2; sent <= 3; sent++) {
+                check_ok(s3_send(client, &q, &response, &err), &err);
+                ck_assert_uint_eq(requests, sent);
+                /* RFC 1321, A.5, as base64 */
+                ck_assert_ptr_nonnull(strstr(last_request, "\r\ncontent-md5: +WtpfXy3k41SWi8xqvFh0A==\r\n"));
+                s3_response_deinit(&response);
+        }
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("whole answers of S3", another_range_than_was_asked_for_is_asked_for_again,
                         the_end_of_an_object_is_its_end, a_range_is_no_whole_object,
-                        a_list_that_was_cut_is_asked_for_again, a_store_whose_answers_stay_short_does_not_answer)
+                        a_list_that_was_cut_is_asked_for_again, a_store_whose_answers_stay_short_does_not_answer,
+                        a_store_without_ranges_is_told_from_one_that_does_not_answer, refusals_say_what_to_do,
+                        a_bucket_that_demands_a_checksum_gets_one_from_then_on)
