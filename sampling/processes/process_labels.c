@@ -19,6 +19,7 @@ static const char *const KEYS[LABEL_KEY_COUNT] = {
         [LABEL_OS_VERSION] = "os.version",
         [LABEL_PROCESS_NAME] = "process.executable.name",
         [LABEL_PROCESS_PATH] = "process.executable.path",
+        [LABEL_PROCESS_BUILD] = "process.executable.build_id.gnu",
         [LABEL_SERVICE_NAME] = "service.name",
         [LABEL_THREAD_NAME] = "thread.name",
         [LABEL_CONTAINER_ID] = "container.id",
@@ -153,6 +154,20 @@ static void get_process_name(const struct process *process, const struct sample_
                 ret[strcspn(ret, "/:")] = 0;
 }
 
+/* The build-id of the process's program, not of its libraries; "" if unknown. */
+static void get_process_build(const struct process *process, char ret[static BUILD_ID_HEX_MAX])
+{
+        ret[0] = 0;
+        for (size_t i = 0; process->executable && process->objects && i < process->maps.count; i++) {
+                const struct object *o = process->objects[i];
+
+                if (!o || !o->build_id.size || strcmp(process->maps.items[i].path, process->executable) != 0)
+                        continue;
+                build_id_hex(&o->build_id, ret);
+                return;
+        }
+}
+
 static void put_label(struct sample_label_set *list, const char *key, size_t key_size, const char *value)
 {
         for (size_t i = 0; i < list->count; i++) {
@@ -213,6 +228,7 @@ void labels_collect(const struct labels *l, const struct process *process, const
                 [LABEL_OS_VERSION] = l->os_version,
                 [LABEL_PROCESS_NAME] = ret->process_name,
                 [LABEL_PROCESS_PATH] = process->executable ? process->executable : "",
+                [LABEL_PROCESS_BUILD] = ret->process_build,
                 [LABEL_SERVICE_NAME] = ret->process_name,
                 [LABEL_THREAD_NAME] = ret->thread_name,
                 [LABEL_CONTAINER_ID] = process->cgroup.container,
@@ -236,6 +252,7 @@ void labels_collect(const struct labels *l, const struct process *process, const
         if (l->service_name)
                 values[LABEL_SERVICE_NAME] = l->service_name;
         get_process_name(process, key, ret->process_name);
+        get_process_build(process, ret->process_build);
         memcpy(ret->thread_name, key->comm, SAMPLE_COMM_SIZE);
         ret->thread_name[SAMPLE_COMM_SIZE] = 0;
         ret->futex[0] = 0;

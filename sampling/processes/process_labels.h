@@ -33,6 +33,7 @@ enum label_key {
         LABEL_OS_VERSION,
         LABEL_PROCESS_NAME,
         LABEL_PROCESS_PATH,
+        LABEL_PROCESS_BUILD,
         LABEL_SERVICE_NAME,
         LABEL_THREAD_NAME,
         LABEL_CONTAINER_ID,
@@ -105,6 +106,7 @@ struct sample_label_set {
         bool has_context_service; /* a context has named the service */
         /* storage of some values */
         char process_name[SAMPLE_COMM_SIZE], thread_name[SAMPLE_COMM_SIZE + 1], pid[16], cron_job[256], futex[24];
+        char process_build[BUILD_ID_HEX_MAX];
 };
 
 /**

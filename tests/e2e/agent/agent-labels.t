@@ -2,7 +2,7 @@
 # Process labels of samples, and processes that the agent excludes.
 . tests/e2e/lib.sh
 agent=$CAIRN_BUILD/cairn-agent
-for tool in python3 cc; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
+for tool in python3 cc readelf; do command -v $tool >/dev/null || skip_all "$tool is not installed"; done
 "$agent" --doctor --sampler bpf >"$tmp/doctor" ||
         skip_all "the agent cannot profile here: $(grep '^error' "$tmp/doctor" | head -1 | tr -s ' ')"
 
@@ -11,8 +11,9 @@ cat >"$tmp/burn.c" <<'EOC'
 volatile unsigned long sink;
 int main(void) { alarm(120); for (;;) sink++; }
 EOC
-cc -O1 -o "$tmp/wanted" "$tmp/burn.c"
+cc -O1 -Wl,--build-id -o "$tmp/wanted" "$tmp/burn.c"
 cp "$tmp/wanted" "$tmp/unwanted"
+wanted_id=$(readelf -n "$tmp/wanted" | sed -n 's/.*Build ID: //p')
 start() { "$1" & pid=$!; background_pids="${background_pids:-} $pid"; }
 
 # profile NAME SECONDS OPTION...: writes the samples to $tmp/NAME.dump, one per line, and the counters to
@@ -50,7 +51,7 @@ is "$(label both wanted process.executable.name)" wanted "process.executable.nam
 is "$(label both wanted process.pid)" "" "no pid by default"
 profile pid 1 --pid "$wanted" --keep-label process.pid --keep-label 'process.executable.*' --label env=test
 is "$(cut -f2 "$tmp/pid.dump" | sort -u)" \
-        "env=test;process.executable.name=wanted;process.executable.path=$tmp/wanted;process.pid=$wanted" \
+        "env=test;process.executable.build_id.gnu=$wanted_id;process.executable.name=wanted;process.executable.path=$tmp/wanted;process.pid=$wanted" \
         "labels that were chosen"
 is "$(cut -f2,3 "$tmp/pid.dump" | sort | uniq -d)" "" "samples with equal stacks and labels are merged"
 kill "$wanted" "$unwanted"

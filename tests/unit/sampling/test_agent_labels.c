@@ -255,6 +255,11 @@ static const char *labels_with_context(const struct label_options *o, const stru
 {
         static char text[4096];
         static struct process p = { .name = "postgres" };
+        static struct proc_mapping mappings[] = { { .path = "/usr/lib/libc.so.6" },
+                                                  { .path = "/usr/lib/postgresql/15/bin/postgres" } };
+        static const struct object library = { .build_id = { .size = 2, .bytes = { 1, 2 } } },
+                                   program = { .build_id = { .size = 2, .bytes = { 0xab, 0xcd } } };
+        static const struct object *objects[] = { &library, &program };
         const struct sample_key key = { .process = { .tgid = 4711 }, .comm = "exactly16letters" };
         struct labels l;
         struct sample_label_set got;
@@ -262,6 +267,8 @@ static const char *labels_with_context(const struct label_options *o, const stru
         size_t at = 0;
 
         p.executable = strdup("/usr/lib/postgresql/15/bin/postgres");
+        p.maps = (struct proc_maps){ .items = mappings, .count = 2 };
+        p.objects = objects;
         cgroup_parse(CASES[19].text, strlen(CASES[19].text), &p.cgroup);
         ck_assert_msg(labels_init(&l, o, &err) == ST_OK, "%s", err.text);
         snprintf(l.host_name, sizeof l.host_name, "h");
@@ -289,7 +296,8 @@ START_TEST(optional_labels_are_sent_only_on_request)
 {
         ck_assert_str_eq(labels_of(&(struct label_options){ 0 }),
                          "host.name=h host.id=m host.arch=amd64 os.version=6.1 process.executable.name=postgres "
-                         "process.executable.path=/usr/lib/postgresql/15/bin/postgres service.name=postgres "
+                         "process.executable.path=/usr/lib/postgresql/15/bin/postgres "
+                         "process.executable.build_id.gnu=abcd service.name=postgres "
                          "thread.name=exactly16letters container.id=" ID " k8s.pod.uid=" UID
                          " systemd.slice=kubepods-burstable.slice process.linux.cgroup="
                          "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
