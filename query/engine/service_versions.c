@@ -6,10 +6,12 @@
 
 #include "common/memory/array.h"
 
-/* Labels that tell the version of a program; of a sample that has several, the first. */
-static const char *const version_labels[] = { "service_version", "version", "container_image_tags",
-                                              "process_executable_build_id_gnu" };
-#define VERSION_LABELS (sizeof version_labels / sizeof *version_labels)
+/* Labels that tell the version of a program, of a sample that has several the first; and its build and name. */
+enum version_label { VERSION_BUILD = 3, VERSION_PROGRAM, VERSION_LABELS };
+static const char *const version_labels[VERSION_LABELS] = {
+        "service_version", "version", "container_image_tags", [VERSION_BUILD] = "process_executable_build_id_gnu",
+        [VERSION_PROGRAM] = "process_executable_name"
+};
 
 #define LIMIT_VERSION_STEPS 2000 /* of one selection */
 #define LIMIT_SHOWN_VERSIONS 20  /* of one service */
@@ -40,24 +42,33 @@ static enum status append_service_version(struct service_versions *v, const stru
         return ST_OK;
 }
 
-/* Add the version of a group that has samples in a step. */
+/* Add the version and the build of a group that has samples in a step. */
 static enum status add_group_version(struct service_versions *v, const struct scan_group *g, int64_t at_ns,
                                      int64_t step_ns, struct error *err)
 {
         const struct scan_group_label *labels = g->labels + v->services.labels->count;
-        struct service_version item = { .first_unix_ns = at_ns, .last_ns = at_ns + step_ns };
+        struct service_version item = { .version = "", .first_unix_ns = at_ns, .last_ns = at_ns + step_ns }, build;
         enum status st;
 
-        for (size_t i = 0; !item.label && i < VERSION_LABELS; i++) {
+        for (size_t i = 0; !item.label && i < VERSION_BUILD; i++) {
                 if (!*labels[i].value)
                         continue;
                 item.label = version_labels[i];
                 item.value = labels[i].value;
         }
-        if (!item.label)
+        if (!item.label && !*labels[VERSION_BUILD].value)
                 return ST_OK;
         st = label_groups_find_or_add(&v->services, g->labels, &item.service, err);
-        return st ? st : append_service_version(v, &item, err);
+        build = item;
+        build.label = version_labels[VERSION_BUILD];
+        build.value = labels[VERSION_BUILD].value;
+        build.program = labels[VERSION_PROGRAM].value;
+        build.version = item.label ? item.value : "";
+        if (!st && item.label)
+                st = append_service_version(v, &item, err);
+        if (!st && *build.value)
+                st = append_service_version(v, &build, err);
+        return st;
 }
 
 enum status service_versions_add(struct service_versions *v, struct store_scan *scan, const struct query_selection *s,
@@ -93,12 +104,24 @@ enum status service_versions_add(struct service_versions *v, struct store_scan *
         return st;
 }
 
+/* Equal for the versions of a service, and for the builds of a program with one version. */
+static int compare_version_lines(const struct service_version *a, const struct service_version *b)
+{
+        int order = a->service != b->service ? (a->service < b->service ? -1 : 1) : !a->program - !b->program;
+
+        if (!order && a->program)
+                order = strcmp(a->program, b->program);
+        return order ? order : strcmp(a->version, b->version);
+}
+
 static int compare_version_names(const void *x, const void *y, void *context)
 {
         const struct service_version *a = x, *b = y;
-        int order = a->service != b->service ? (a->service < b->service ? -1 : 1) : strcmp(a->label, b->label);
+        int order = compare_version_lines(a, b);
 
         (void)context;
+        if (!order)
+                order = strcmp(a->label, b->label);
         return order ? order : strcmp(a->value, b->value);
 }
 
@@ -111,6 +134,22 @@ static int compare_version_times(const void *x, const void *y, void *context)
         if (a->first_unix_ns != b->first_unix_ns)
                 return a->first_unix_ns < b->first_unix_ns ? -1 : 1;
         return compare_version_names(x, y, context);
+}
+
+/* Remove the only builds of their versions. The items are sorted by name. */
+static void remove_lone_builds(struct service_versions *v)
+{
+        size_t kept = 0;
+
+        for (size_t i = 0; i < v->count; i++) {
+                const struct service_version *item = &v->items[i];
+                bool is_lone = item->program && *item->version && (!i || compare_version_lines(item - 1, item) != 0) &&
+                               (i + 1 == v->count || compare_version_lines(item, item + 1) != 0);
+
+                v->items[kept] = *item;
+                kept += !is_lone;
+        }
+        v->count = kept;
 }
 
 enum status service_versions_merge(struct service_versions *v, struct error *err)
@@ -135,7 +174,8 @@ enum status service_versions_merge(struct service_versions *v, struct error *err
         if (st)
                 return st;
         v->count = kept;
-        return work_meter_sort(meter, v->items, kept, sizeof *v->items, compare_version_times, NULL, err);
+        remove_lone_builds(v);
+        return work_meter_sort(meter, v->items, v->count, sizeof *v->items, compare_version_times, NULL, err);
 }
 
 const struct service_version *service_versions_find(const struct service_versions *v, uint32_t service,
@@ -159,10 +199,43 @@ const struct service_version *service_versions_find(const struct service_version
         return v->items + low;
 }
 
+const struct service_version *service_version_get_previous(const struct service_version *items, size_t i)
+{
+        for (size_t k = i; k--;)
+                if (items[k].service == items[i].service && compare_version_lines(&items[k], &items[i]) == 0)
+                        return items[k].first_unix_ns < items[i].first_unix_ns ? &items[k] : NULL;
+        return NULL;
+}
+
+const struct service_version *service_versions_get_current(const struct service_version *items, size_t count,
+                                                           const struct service_version **previous_ret)
+{
+        *previous_ret = NULL;
+        for (size_t i = count; i--;) {
+                *previous_ret = service_version_get_previous(items, i);
+                if (*previous_ret)
+                        return &items[i];
+        }
+        for (size_t i = count; i--;)
+                if (!items[i].program)
+                        return &items[i];
+        return count == 1 ? items : NULL;
+}
+
+const char *service_version_format(const struct service_version *v, char *out, size_t size)
+{
+        snprintf(out, size, v->program ? "%.12s" : "%s", v->value);
+        return out;
+}
+
 void service_version_put_json(const struct service_version *v, struct json_out *j)
 {
         json_out_str(j, "label", v->label);
         json_out_str(j, "value", v->value);
         json_out_int(j, "first_ms", v->first_unix_ns / 1000000);
         json_out_int(j, "last_ms", v->last_ns / 1000000);
+        if (v->program) {
+                json_out_str(j, "program", v->program);
+                json_out_str(j, "version", v->version);
+        }
 }

@@ -5,7 +5,8 @@
 /**
  * @file
  * The versions of services, and when each had samples: the values of the first of some well-known labels that a sample
- * has. A service is a combination of values of labels. Private to query/.
+ * has; and the builds of their programs, where these tell more: of samples without a version, or if a program had
+ * several with one version. A service is a combination of values of labels. Private to query/.
  *
  * Threads: belongs to one thread.
  */
@@ -15,7 +16,9 @@
 
 struct service_version {
         uint32_t service;               /* index in `services`, or what the caller replaced it by */
-        const char *label, *value;      /* borrowed from the scan */
+        const char *label, *value;      /* borrowed from the scan, like the next two */
+        const char *program;            /* of a build, else NULL: the program's name; "" unknown */
+        const char *version;            /* of a build: its version; "" without one */
         int64_t first_unix_ns, last_ns; /* start of the step with its first sample; end of that with the last one */
 };
 
@@ -35,14 +38,33 @@ void service_versions_deinit(struct service_versions *v);
 enum status service_versions_add(struct service_versions *v, struct store_scan *scan, const struct query_selection *s,
                                  const struct type_plan *plan, int64_t step_ns, struct error *err) MUST_CHECK;
 
-/** Make one of the items with equal service, label and value, and sort them; once, after all were added. */
+/**
+ * Make one of equal items, leave out builds that tell no more than their version, and sort the rest; once, after all
+ * were added.
+ */
 enum status service_versions_merge(struct service_versions *v, struct error *err) MUST_CHECK;
 
-/** Find the items of a service, at most the 20 that appeared last. */
+/** Find the items of a service by first appearance, at most the 20 that appeared last. */
 const struct service_version *service_versions_find(const struct service_versions *v, uint32_t service,
                                                     size_t *count_ret);
 
-/** Write the members label, value, first_ms and last_ms. */
+/**
+ * The version before items[i], or of a build that of the same program and version.
+ * @return NULL: none, or both appeared at the same time.
+ */
+const struct service_version *service_version_get_previous(const struct service_version *items, size_t i);
+
+/**
+ * The one that tells what runs now: that of the last change, with the one before; without a change the last version, or
+ * the only build. @param previous_ret  NULL: nothing changed. @return NULL: none does.
+ */
+const struct service_version *service_versions_get_current(const struct service_version *items, size_t count,
+                                                           const struct service_version **previous_ret);
+
+/** The value of a version, of a build its first 12 digits. Returns out. */
+const char *service_version_format(const struct service_version *v, char *out, size_t size);
+
+/** Write the members label, value, first_ms and last_ms, and of a build program and version. */
 void service_version_put_json(const struct service_version *v, struct json_out *j);
 
 #endif

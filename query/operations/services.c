@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/json/json_out.h"
+#include "common/limits.h"
 #include "common/text/csv.h"
 #include "common/text/utf8.h"
 #include "query/engine/loaded_sides.h"
@@ -248,11 +249,15 @@ static const char *format_service_cost(const struct services *s, int64_t value, 
 static void put_row_versions_text(const struct services *s, uint32_t row, struct buf *ret)
 {
         size_t count;
-        const struct service_version *v = service_versions_find(&s->versions, row, &count);
+        const struct service_version *items = service_versions_find(&s->versions, row, &count), *shown[2];
+        char text[LIMIT_LABEL_BYTES];
 
-        for (size_t i = count > 2 ? count - 2 : 0; i < count; i++) {
-                buf_append_str(ret, i && i + 1 == count ? " -> " : "  ");
-                utf8_append_escaped(ret, v[i].value);
+        shown[1] = service_versions_get_current(items, count, &shown[0]);
+        for (int i = 0; i < 2; i++) {
+                if (!shown[i])
+                        continue;
+                buf_append_str(ret, i && shown[0] ? " -> " : "  ");
+                utf8_append_escaped(ret, service_version_format(shown[i], text, sizeof text));
         }
 }
 
@@ -291,13 +296,14 @@ static void put_services_csv(const struct services *s, struct buf *ret)
         for (uint32_t i = 0; i < s->row_count && !work_meter_add(s->q->meter, 64, NULL); i++) {
                 const struct label_group *row = &g->shown[s->order[i]];
                 size_t count;
-                const struct service_version *v = service_versions_find(&s->versions, s->order[i], &count);
+                const struct service_version *v = service_versions_find(&s->versions, s->order[i], &count), *before;
 
+                v = service_versions_get_current(v, count, &before);
                 label_group_put_csv(g, row, ret);
                 buf_printf(ret, "%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRIu64 ",", row->total[1],
                            sample_count_round(row->samples[1]), s->named[s->order[i]], row->total[0],
                            sample_count_round(row->samples[0]));
-                csv_put_text(ret, count ? v[count - 1].value : "", '\r');
+                csv_put_text(ret, v ? v->value : "", '\r');
                 buf_append_u8(ret, '\n');
         }
 }

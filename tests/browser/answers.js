@@ -47,6 +47,24 @@ async function findOlderVersion(browser) {
   user.atMost(2, 'which function became slower, from a short range');
   await noProblems(page, '  no console error, no policy violation');
 }
+// A deploy of another build with the same version.
+async function findBuild(browser) {
+  const page = await open(browser), user = countInteractions(page);
+  match(await rowOf(page, 'worker').textContent(), /aaaaaaaa → bbbbbbbb/, 'another build is in the row of its service, although its version is the same');
+  await page.focus('#series canvas');
+  let said = '';
+  for (let i = 0; i < 120 && !/new build/.test(said); i++) {
+    await page.keyboard.press('ArrowLeft');
+    said = await page.textContent('.readout');
+  }
+  match(said, /new build: worker workd aaaaaaaa → bbbbbbbb/, '  and a mark in the chart');
+  await user.click(rowOf(page, 'worker').locator('button:has-text("Compare with aaaaaaaa")'));
+  const { label, before, after } = keysOf(page);
+  equal([label, before.slice(0, 8), after.slice(0, 8)], ['process_executable_build_id_gnu', 'aaaaaaaa', 'bbbbbbbb'], '  the comparison is that of the two builds');
+  match(await page.locator('#view-diff tbody tr').first().textContent(), /▲ \+4\.17 pp.*sort/, '  the function that became slower is the first of the changes');
+  user.atMost(1, 'which function became slower with the build');
+  await noProblems(page, '  no console error, no policy violation');
+}
 async function findMissing(browser) {
   const page = await open(browser), user = countInteractions(page);
   await user.click('#tab-debuginfo');
@@ -113,5 +131,5 @@ async function lookAtServices(browser) {
 
 run(async browser => {
   await lookAtServices(browser);
-  for (const question of [findRegression, findOlderVersion, findMissing, findPayers, findTrace, findContainers]) await question(browser);
+  for (const question of [findRegression, findOlderVersion, findBuild, findMissing, findPayers, findTrace, findContainers]) await question(browser);
 });

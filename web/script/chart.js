@@ -41,7 +41,7 @@ const CairnChart = (() => {
       const greatest = parts.filter(p => p.name && p.value).sort((a, b) => b.value - a.value).slice(0, NAMED_MAX);
       options.onHover(`${CairnTimes.toText(timeAt(from))} – ${CairnTimes.toText(timeAt(to)).slice(11)}: ${costText(sum, to - from)}` +
         (data.is_cores ? ` (${CairnUnits.formatValue(sum, data.unit)})` : '') + greatest.map(p => ` · ${p.name} ${costText(p.value, to - from)}`).join('') +
-        data.deploys.filter(d => d.ms >= timeAt(from) && d.ms < timeAt(to)).slice(0, NAMED_MAX).map(d => ` · new version: ${d.text}`).join(''));
+        data.deploys.filter(d => d.ms >= timeAt(from) && d.ms < timeAt(to)).slice(0, NAMED_MAX).map(d => ` · new ${d.text}`).join(''));
     }
 
     function drawTicks(c, w, h, style) {
@@ -60,7 +60,7 @@ const CairnChart = (() => {
         if (x > half && x + half < w) c.fillText(text, x - half, h - 3);
       }
     }
-    // A broken line where a service has a new version, with the version if there is room.
+    // A broken line where a service has a new version or build, with its name if there is room.
     function drawDeploys(c, w, h, style) {
       let free = 0;
       c.strokeStyle = c.fillStyle = style.getPropertyValue('--text');

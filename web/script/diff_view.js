@@ -99,7 +99,7 @@ const CairnDiffView = (() => {
   }
 
   // The labels whose values are probably builds, or parts of the system, most likely first.
-  const LIKELY = ['version', 'service_version', 'build', 'service_name', 'host', 'comm'];
+  const LIKELY = ['version', 'service_version', 'build', 'process_executable_build_id_gnu', 'service_name', 'host', 'comm'];
 
   // What can be compared instead, if a side has no samples. builds: { label, values } of the time range, or with `from` of
   // the time since then.

@@ -19,14 +19,6 @@ const CairnSeries = (() => {
   const textOf = (group, grouped) => !grouped ? '' : group.labels ? valuesText(group.labels) : 'all others';
   const valuesText = labels => CairnNames.label(Object.values(labels).map(v => v || '(none)').join(', '));
 
-  // Where a service had its first samples of a version other than the first, of the versions of the API.
-  function findDeploys(versions) {
-    return versions.flatMap((v, i) => {
-      const before = versions[i - 1], isNext = before && before.service_name === v.service_name && v.first_ms > before.first_ms;
-      return isNext ? [{ ms: v.first_ms, name: CairnNames.display(v.value, 40), text: CairnNames.label(`${v.service_name || '(none)'} ${before.value} → ${v.value}`) }] : [];
-    });
-  }
-
   // context: api, go(change).
   function create(root, { api, go }) {
     const readout = make('span', { className: 'soft readout', role: 'status' });
@@ -118,11 +110,11 @@ const CairnSeries = (() => {
         const groups = by ? series.groups : series.points.length ? [{ labels: null, points: series.points, total: series.total }] : [];
         const total = groups.reduce((s, g) => s + g.total, 0);
         selection = next;
-        shown = { groups: total ? groups : [], by, unit: series.unit, step_ms: series.step_ms, is_cores: CairnUnits.isCores(series), deploys: findDeploys(series.versions), total, average: series.aggregation === 'average' };
+        shown = { groups: total ? groups : [], by, unit: series.unit, step_ms: series.step_ms, is_cores: CairnUnits.isCores(series), deploys: CairnDeploys.list(series.versions), total, average: series.aggregation === 'average' };
         build();
       },
     };
   }
 
-  return { create, findDeploys };
+  return { create };
 })();

@@ -28,13 +28,13 @@ const CairnServicesView = (() => {
     return { change, text: now > 0 ? `${change >= 0.0005 ? '▲ +' : change <= -0.0005 ? '▼ ' : ''}${(100 * change).toFixed(1).replace('-0.0', '0.0')}%` : 'gone' };
   }
 
-  // What the flame graph of a row is compared with: the version before, if one was seen, else the range before.
+  // What the flame graph of a row is compared with: the version or build before, if one was seen, else the range before.
   function comparisonOf(row, answer, selection) {
     const change = { ...NO_COMPARISON, view: 'diff', shown: 'table', by: null, selector: selectorOf(row, selection.selector) };
-    const [before, now] = row.versions.slice(-2);
-    if (!now) return { text: 'the time before', change };
+    const { before, now } = CairnDeploys.findLast(row.versions);
+    if (!before) return { text: 'the time before', change };
     const isInside = before.last_ms > answer.from_ms;
-    return { text: CairnNames.label(before.value), change: { ...change, compare: 'label', label: now.label, before: before.value, after: now.value,
+    return { text: CairnNames.label(CairnDeploys.textOf(before)), change: { ...change, compare: 'label', label: now.label, before: before.value, after: now.value,
       ...(isInside ? {} : { from: CairnTimes.toIso(answer.base_from_ms), to: CairnTimes.toIso(answer.to_ms) }) } };
   }
   // Two rows, the second as the side after.
@@ -77,7 +77,10 @@ const CairnServicesView = (() => {
       const { text, change } = comparisonOf(row, answer, selection);
       return make('button', { type: 'button', textContent: `Compare with ${text}`, 'aria-label': `Compare with ${text}: ${nameOf(row)}`, onclick: () => context.go(change) });
     }
-    const versionText = row => row.versions.slice(-2).map(v => v.value).join(' → ');
+    const versionText = row => {
+      const { before, now } = CairnDeploys.findLast(row.versions);
+      return [before, now].filter(Boolean).map(CairnDeploys.textOf).join(' → ');
+    };
 
     // The titles depend on the labels and the type.
     function makeTable(title, cost) {

@@ -80,6 +80,43 @@ is "$("$cairn" flame --server "$url" --format firefox --from $((now - 203000)) -
         jq -c '.threads[0].samples | [.weightType, .weight[0]]')" '["tracing-ms",1800000]' \
         "  the Firefox Profiler shows them as times"
 
+# ---- builds of programs: a change of the build alone is one, too ----
+
+# run SERVICE MINUTES PROGRAM BUILD [LABEL=VALUE]: a sample after so many minutes
+printf 'main;work 1000000\n' >"$tmp/run.folded"
+first=$((now / 3600 * 3600 - 300000))
+run() {
+        run_service=$1 run_minutes=$2 run_name=$3 run_build=$4
+        shift 4
+        "$cairn" import --server "$url" --history --time $((first + run_minutes * 60)) --type $cpu \
+                --label "service.name=$run_service" --label "process.executable.name=$run_name" \
+                --label "process.executable.build_id.gnu=$run_build" ${1:+--label "$1"} "$tmp/run.folded" \
+                >>"$tmp/load.log" 2>&1 || bail_out "$(cat "$tmp/load.log")"
+}
+run shop 0 shopd 1111111111111111 version=1
+run shop 20 shopd 2222222222222222 version=1
+run shop 40 shopd 3333333333333333 version=2
+run shop 10 sh 4444444444444444 version=1
+run plain 0 plaind 1111111111111111
+run plain 20 sh 5555555555555555
+run plain 30 plaind 2222222222222222
+builds() { "$cairn" query --server "$url" --services --from $first --to $((first + 3600)) --step 1m "$@"; }
+is "$(builds --json | jq -c --argjson first $first '.rows[] | .labels.service_name as $name | .versions[] |
+        [$name, .value, .program, .version, .first_ms / 60000 - $first / 60]')" \
+        '["shop","1111111111111111","shopd","1",0]
+["shop","1",null,null,0]
+["shop","2222222222222222","shopd","1",20]
+["shop","2",null,null,40]
+["plain","1111111111111111","plaind","",0]
+["plain","5555555555555555","sh","",20]
+["plain","2222222222222222","plaind","",30]' "builds are listed if a program had several with one version, or has none"
+like "$(builds)" ' service_name="plain"  111111111111 -> 222222222222$' \
+        "  the text has the build before of the same program"
+like "$(builds)" ' service_name="shop"  1 -> 2$' "  the last change is that of the version"
+is "$(builds --csv --by service.name | tr -d '\r' | sed -n 's/^\(plain\|shop\),.*,//p')" \
+        "2
+2222222222222222" "  and is the last column of CSV"
+
 # ---- the share with names: what `top` has ----
 
 "$cairn" import --server "$url" --time now --label recorded=1 tests/browser/data/build.pb.gz >/dev/null 2>&1

@@ -4,11 +4,11 @@
 'use strict';
 const { readFileSync } = require('fs');
 
-const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi', 'CairnTracesView', 'CairnChart', 'CairnSeries', 'CairnServicesView', 'CairnNotes', 'CairnFilters', 'CairnUnits'];
+const names = ['CairnTimes', 'CairnSelection', 'CairnSelectorText', 'CairnTimePicker', 'CairnRecent', 'CairnApi', 'CairnTracesView', 'CairnChart', 'CairnDeploys', 'CairnServicesView', 'CairnNotes', 'CairnFilters', 'CairnUnits'];
 const script = process.argv.slice(2).map(f => readFileSync(f, 'utf8')).join('\n');
 const kept = new Map();
 const storage = { getItem: k => kept.get(k) ?? null, setItem: (k, v) => kept.set(k, v), removeItem: k => kept.delete(k) };
-const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi, CairnTracesView, CairnChart, CairnSeries, CairnServicesView, CairnNotes, CairnFilters, CairnUnits } =
+const { CairnTimes, CairnSelection, CairnSelectorText, CairnTimePicker, CairnRecent, CairnApi, CairnTracesView, CairnChart, CairnDeploys, CairnServicesView, CairnNotes, CairnFilters, CairnUnits } =
   new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
     { documentElement: { dataset: {} } }, () => ({ matches: false, addEventListener() {} }), storage, () => {});
 
@@ -121,8 +121,17 @@ const versions = [{ label: 'version', value: '1', first_ms: day - 20e3, last_ms:
 const comparison = v => CairnServicesView.comparisonOf({ labels: { service_name: 'a"b' }, versions: v }, answer, { selector: 'x="1"' });
 equal([comparison(versions).text, comparison(versions).change.from, comparison(versions).change.selector, comparison([]).text],
   ['1', '2026-01-30T23:59:40Z', 'x="1", service_name="a\\"b"', 'the time before'], 'a version that ended before the range is compared in a range that has it');
-equal(CairnSeries.findDeploys([{ service_name: 'api', value: '1', first_ms: 5 }, { service_name: 'api', value: '1b', first_ms: 5 }, { service_name: 'api', value: '2', first_ms: 9 },
-  { service_name: 'web', value: '7', first_ms: 9 }]), [{ ms: 9, name: '2', text: 'api 1b → 2' }], 'a deployment is a version that appears later than others of its service');
+equal(CairnDeploys.list([{ service_name: 'api', value: '1', first_ms: 5 }, { service_name: 'api', value: '1b', first_ms: 5 }, { service_name: 'api', value: '2', first_ms: 9 },
+  { service_name: 'web', value: '7', first_ms: 9 }]), [{ ms: 9, name: '2', text: 'version: api 1b → 2' }], 'a deployment is a version that appears later than others of its service');
+const build = (program, value, first_ms, version = '') => ({ service_name: 'shop', label: 'process_executable_build_id_gnu', program, version, value: value.repeat(40), first_ms, last_ms: first_ms + 1 });
+const builds = [build('shop', 'a', 1), build('sh', 'c', 2), build('shop', 'b', 3), build('shop', 'd', 4, '1'), build('sh', 'e', 5), build('shop', 'f', 6, '2')];
+equal(CairnDeploys.list(builds).map(d => [d.ms, d.name, d.text]), [[3, 'bbbbbbbb', 'build: shop aaaaaaaa → bbbbbbbb'], [5, 'eeeeeeee', 'build: shop sh cccccccc → eeeeeeee']],
+  '  or another build of the same program and version');
+const { text: oldBuild, change: buildChange } = comparison(builds.slice(0, 3));
+equal([oldBuild, buildChange.label, buildChange.before, buildChange.after], ['aaaaaaaa', 'process_executable_build_id_gnu', 'a'.repeat(40), 'b'.repeat(40)],
+  '  which is compared with the build before');
+equal([comparison(builds.slice(0, 2)).text, CairnDeploys.findLast([...builds, { value: '3', first_ms: 7 }, { value: '4', first_ms: 7 }]).now.value[0]], ['the time before', 'e'],
+  '  that of another program is none, nor is what came at the same time');
 
 const notes = [], api = CairnApi.create({ note: text => notes.push(text) });
 globalThis.fetch = async path => ({ ok: true, status: 200, headers: new Map([['X-Cairn-Note', path.replace(/\?.*/, '')]]), json: () => ({}) });

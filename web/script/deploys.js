@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deploys, of the versions that the API lists by service and first appearance: a version after another one, or another
+// build of a program with the same version.
+'use strict';
+const CairnDeploys = (() => {
+  const { display, label } = CairnNames;
+  const ID_SHOWN = 8;
+
+  const isBuild = v => v.program !== undefined;
+  const textOf = v => isBuild(v) ? v.value.slice(0, ID_SHOWN) : v.value;
+  const isSameLine = (a, b) => a.service_name === b.service_name && a.program === b.program && (!isBuild(a) || a.version === b.version);
+  // What versions[i] replaced, undefined if nothing did.
+  function previousOf(versions, i) {
+    const before = versions.slice(0, i).reverse().find(v => isSameLine(v, versions[i]));
+    return before && before.first_ms < versions[i].first_ms ? before : undefined;
+  }
+
+  // The last deploy of one service: { before, now }; without one `now` is the last version, or the only build, if any.
+  function findLast(versions) {
+    for (let i = versions.length - 1; i >= 0; i--) {
+      const before = previousOf(versions, i);
+      if (before) return { before, now: versions[i] };
+    }
+    return { now: versions.filter(v => !isBuild(v)).pop() || (versions.length === 1 ? versions[0] : undefined) };
+  }
+
+  // All deploys, as a chart marks them: { ms, name, text }.
+  function list(versions) {
+    return versions.flatMap((v, i) => {
+      const before = previousOf(versions, i), program = isBuild(v) && v.program !== v.service_name ? v.program + ' ' : '';
+      return before ? [{ ms: v.first_ms, name: display(textOf(v), 40),
+        text: label(`${isBuild(v) ? 'build' : 'version'}: ${v.service_name || '(none)'} ${program}${textOf(before)} → ${textOf(v)}`) }] : [];
+    });
+  }
+
+  return { findLast, list, textOf };
+})();
