@@ -17,6 +17,7 @@ const CairnActions = (() => {
       ignore: name => go(CairnFilters.addName(now(), 'ignore', name)),
       hide: name => go(CairnFilters.addName(now(), 'hide', name)),
     };
+    if (context.canShow && context.canShow('trend')) actions.trend = (name, f) => go({ view: 'trend', function: name, file: f[1] || null });
     if (context.canShow && context.canShow('source'))
       actions.source = (name, f, line) => go({ view: 'source', ...sidesOf(now()), function: name, file: f[1] || null, line: line || null });
     return actions;
@@ -26,6 +27,12 @@ const CairnActions = (() => {
   function sourceOf(context, now) {
     if (!context.canShow || !context.canShow('source')) return undefined;
     return row => row.file ? CairnSelection.format(CairnSelection.change(now(), { view: 'source', ...sidesOf(now()), function: row.function, file: row.file, line: row.line || null })) : '';
+  }
+
+  // A link to the trend of a row's function; '' if none.
+  function trendOf(context, now) {
+    if (!context.canShow || !context.canShow('trend')) return undefined;
+    return row => row.kind === 'unresolved' ? '' : CairnSelection.format(CairnSelection.change(now(), { view: 'trend', function: row.function, file: row.file || null }));
   }
 
   // Links to other views of the same selection, for new tabs.
@@ -40,5 +47,5 @@ const CairnActions = (() => {
     ];
   }
 
-  return { create, links, sourceOf };
+  return { create, links, sourceOf, trendOf };
 })();

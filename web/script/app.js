@@ -19,6 +19,7 @@
     { id: 'flame', title: 'Flame graph', view: CairnFlameView },
     { id: 'top', title: 'Top functions', view: CairnTopView },
     { id: 'sandwich', title: 'Callers and callees', view: CairnSandwich },
+    { id: 'trend', title: 'Trend', view: CairnTrendView, ignoresFilters: () => true },
     { id: 'diff', title: 'Compare', view: CairnDiffView },
     { id: 'source', title: 'Source', view: CairnSourceView },
     { id: 'traces', title: 'Traces', view: CairnTracesView, ignoresFilters: () => true },

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Since when which functions cost more or less, by service, and the build or version that came then. Changes are found
-// by the hour, so a short range is extended to a week. A row leads to the comparison of the time before and after.
+// by the hour, so a short range is extended to a week. A row leads to the comparison of the time before and after, and
+// to the trend of the function.
 'use strict';
 const CairnChangesView = (() => {
   const { make } = CairnDom, { isCores, formatValue, coresText, things } = CairnUnits;
@@ -38,6 +39,8 @@ const CairnChangesView = (() => {
     base_from: CairnTimes.toIso(Math.max(range.from, row.time_ms - DAY_MS)), base_to: CairnTimes.toIso(row.time_ms),
     from: CairnTimes.toIso(row.time_ms), to: CairnTimes.toIso(Math.min(range.to, row.time_ms + DAY_MS)) });
 
+  const trendOf = (row, selector) => ({ view: 'trend', selector: CairnSelectorText.withMatcher(selector || '', 'service_name', row.service_name), function: row.function, file: row.file });
+
   function create(root, context) {
     let selection = {}, answer = null, range = {};
     const all = make('input', { type: 'checkbox', onchange: () => context.go({ all: all.checked ? '1' : null }) });
@@ -49,7 +52,8 @@ const CairnChangesView = (() => {
     const table = CairnRecordTable.create(box, [
       { title: `Since (${CairnTimes.zoneText(Date.now())})`, key: 'time_ms', number: true, text: row => CairnTimes.toText(row.time_ms).slice(0, 16) },
       { title: 'Service', key: 'service_name', text: row => row.service_name || '(none)' },
-      { title: 'Function', key: 'function', className: 'mono' },
+      { title: 'Function', key: 'function', className: 'mono', node: row => make('button', { type: 'button', className: 'link mono', textContent: CairnNames.label(row.function), title: 'Its cost over time',
+        onclick: () => context.go(trendOf(row, selection.selector)) }) },
       { title: 'Share before', key: 'percent_before', number: true, text: row => share(row.percent_before), explain: 'Self cost in the cost of the service' },
       { title: 'Share after', key: 'percent_after', number: true, text: row => share(row.percent_after) },
       { title: 'Change', key: 'change_percent', number: true, text: changeText, explain: 'Relative, as if only this function had changed' },

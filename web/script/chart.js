@@ -30,7 +30,7 @@ const CairnChart = (() => {
       return data.average ? sum / (points.filter(p => p[2]).length || 1) : sum;
     }
     // A sum over a number of steps. CPU time per second is the number of cores in use.
-    const costText = (value, steps) => data.is_cores ? `${CairnUnits.coresText(value, data.unit, steps * data.step_ms)} cores` : CairnUnits.formatValue(value, data.unit);
+    const costText = (value, steps) => data.format ? data.format(value) : data.is_cores ? `${CairnUnits.coresText(value, data.unit, steps * data.step_ms)} cores` : CairnUnits.formatValue(value, data.unit);
     const indexAt = x => Math.max(0, Math.min(count() - 1, Math.floor(x / canvas.clientWidth * count())));
 
     function say() {
@@ -107,7 +107,7 @@ const CairnChart = (() => {
         drawDeploys(c, w, h, style);
         c.fillStyle = style.getPropertyValue('--soft');
         const per = CairnTimes.formatDuration(data.step_ms);
-        c.fillText(costText(data.max, 1) + (data.is_cores ? '' : data.average ? `, average of ${per}` : ` per ${per}`), 4, 11);
+        c.fillText(costText(data.max, 1) + (data.is_cores || data.format ? '' : data.average ? `, average of ${per}` : ` per ${per}`), 4, 11);
       }
       if (cursor >= 0) {
         const from = anchor < 0 ? cursor : Math.min(anchor, cursor), to = (anchor < 0 ? cursor : Math.max(anchor, cursor)) + 1;
@@ -169,7 +169,7 @@ const CairnChart = (() => {
 
     return {
       element: canvas,
-      // { unit, step_ms, average, is_cores, deploys: [{ ms, name, text }], max, groups: [{ points, colour, name }] }, names for groups; all groups have the same steps.
+      // { unit, step_ms, average, is_cores, format(value) in place of the unit, deploys: [{ ms, name, text }], max, groups: [{ points, colour, name }] }, names for groups; all groups have the same steps.
       show(shown) {
         data = shown && shown.groups.length && shown.groups[0].points.length ? shown : null;
         cursor = anchor = -1;

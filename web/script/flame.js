@@ -10,7 +10,7 @@ const CairnFlame = (() => {
   const kept = { flipped: false, mode: 'object', diffBy: 'ratio', collapsed: false }; // shared by all graphs of the page
 
   // options, all of them optional:
-  //   actions    entries of the menu: { sandwich, callees, callers, focus, ignore, hide, source }, each called with (name,
+  //   actions    entries of the menu: { sandwich, callees, callers, focus, ignore, hide, trend, source }, each called with (name,
   //              frame, line); { reverse } without arguments, for the button of that name
   //   links(name, frame, line)   [{ text, href }, ...] for the menu
   //   reversed   whether the tree is inverted already
@@ -35,9 +35,10 @@ const CairnFlame = (() => {
     const space = make('div', { className: 'flame-space' }), scroll = make('div', { className: 'flame-scroll' }, canvas, space);
     const onSource = actions.source ? button('Show source', undefined, 'The lines of the selected frame (o)') : null;
     const onCalls = actions.sandwich ? button('Show callers and callees', undefined, 'Of the selected frame') : null;
+    const onTrend = actions.trend ? button('Show trend', undefined, 'The cost of the selected function over time (t)') : null;
     const onMore = button('More …', undefined, 'Actions on the selected frame (m)');
     onMore.setAttribute('aria-haspopup', 'menu');
-    const status = make('div', { className: 'flame-status mono' }), doing = make('div', { className: 'bar', role: 'group', 'aria-label': 'The selected frame' }, onSource, onCalls, onMore);
+    const status = make('div', { className: 'flame-status mono' }), doing = make('div', { className: 'bar', role: 'group', 'aria-label': 'The selected frame' }, onSource, onCalls, onTrend, onMore);
     const foot = make('div', { className: 'flame-foot' }, status, options.small ? null : doing), said = make('div', { className: 'unseen', 'aria-live': 'polite' });
     const tip = make('div', { className: 'flame-tip', hidden: true });
     root.replaceChildren(...(options.small ? [] : [bar, legendBox]), scroll, foot, said, tip);
@@ -130,6 +131,7 @@ const CairnFlame = (() => {
       view.selected = i;
       status.textContent = d.count ? describe(i) : '';
       for (const b of [onSource, onCalls]) if (b) b.disabled = !hasFunction(i);
+      if (onTrend) onTrend.disabled = !hasTrend(i);
       onMore.disabled = !d.count;
       clearTimeout(sayTimer);
       if (document.activeElement === canvas) sayTimer = setTimeout(() => { said.textContent = describe(i) + place(i); }, SAY_MS);
@@ -145,6 +147,7 @@ const CairnFlame = (() => {
 
     // Whether a node is a function: not the root, "(other)" or a label value.
     const hasFunction = i => i > 0 && d.frames[d.frame[i]][3] < 4;
+    const hasTrend = i => hasFunction(i) && kindOf(d, i) !== 'unresolved';
     const act = (key, i) => { if (actions[key] && hasFunction(i)) actions[key](nameOf(d, i), d.frames[d.frame[i]], d.line[i]); };
 
     // ---- zoom and position -----------------------------------------------------------------------
@@ -207,7 +210,7 @@ const CairnFlame = (() => {
         f ? { text: 'Search for its name', run: () => search(name) } : undefined, null,
         entry('sandwich', 'Callers and callees'), entry('callees', 'Only what it calls'), entry('callers', 'Only what calls it'), null,
         entry('focus', 'Only stacks with it'), entry('ignore', 'Exclude stacks with it'), entry('hide', 'Hide frame (merge into caller)'), null,
-        entry('source', 'Show its source'), ...(hasFunction(i) && options.links ? options.links(name, f, line) : []),
+        hasTrend(i) ? entry('trend', 'Show its trend') : undefined, entry('source', 'Show its source'), ...(hasFunction(i) && options.links ? options.links(name, f, line) : []),
       ].filter(item => item !== undefined);
       while (items[items.length - 1] === null) items.pop();
       hideTip();
@@ -303,6 +306,7 @@ const CairnFlame = (() => {
       left: () => step(-1), right: () => step(1), zoom: () => zoomTo(view.selected), all: () => zoomTo(0),
       back: () => { if (tip.hidden) zoomTo(view.zoomed ? Math.max(d.parent[view.zoomed], 0) : 0); else { hideTip(); redraw(); } },
       closer: () => scale(0.5, middle()), wider: () => scale(2, middle()), panLeft: () => pan(width / 8), panRight: () => pan(-width / 8),
+      trend: () => { if (hasTrend(view.selected)) act('trend', view.selected); },
       pageDown: () => { scroll.scrollTop += height * 0.8; }, pageUp: () => { scroll.scrollTop -= height * 0.8; },
       search: () => { find.focus(); find.select(); }, next: () => goMatch(1), previous: () => goMatch(-1),
       menu: () => openMenuAt(view.selected), copy: () => copyName(view.selected), help: () => CairnFlameKeys.showHelp(canvas),
@@ -328,6 +332,7 @@ const CairnFlame = (() => {
     help.onclick = run.help;
     if (onSource) onSource.onclick = run.source;
     if (onCalls) onCalls.onclick = () => act('sandwich', view.selected);
+    if (onTrend) onTrend.onclick = run.trend;
     onMore.onclick = () => openMenuAt(view.selected, onMore);
     if (reverse) reverse.onclick = run.reverse;
     colours.onchange = () => { kept[colourKey()] = colours.value; recolour(); keep(); };

@@ -27,6 +27,7 @@ const CairnFlameKeys = (() => {
     [['Shift+N', 'p'], 'previous', 'the match before'],
     [['ContextMenu', 'Shift+F10', 'm'], 'menu', 'actions on the frame'],
     [['o'], 'source', 'show its source'],
+    [['t'], 'trend', 'show its cost over time'],
     [['c'], 'copy', 'copy its name'],
     [['i'], 'flip', 'root on top, or at the bottom'],
     [['r'], 'recursion', 'collapse recursion, or show it'],

@@ -53,6 +53,9 @@ const CairnNames = (() => {
     return '^' + pattern + '$';
   }
 
+  // The same where a pattern has to match the whole name.
+  const wholePattern = name => { const pattern = exactPattern(name); return pattern.endsWith('$') ? pattern : pattern + '.*'; };
+
   // Frames of generated code without names, and the options by which runtimes write them (docs/quick-starts/agents.md).
   const JIT = '[jit]', JIT_TEXT = 'Code that a runtime generated, without names. They come from a perf map, which these options write: ' +
     'Java -XX:+PreserveFramePointer with jcmd PID Compiler.perfmap, Node.js --perf-basic-prof, Python 3.12 -X perf, ' +
@@ -61,5 +64,5 @@ const CairnNames = (() => {
   // A message of the service as a whole sentence.
   const sentence = text => { const s = display(text); return s && s[0].toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? '' : '.'); };
 
-  return { sentence, display, label, exactPattern, JIT, JIT_TEXT };
+  return { sentence, display, label, exactPattern, wholePattern, JIT, JIT_TEXT };
 })();

@@ -4,7 +4,7 @@
 // callees, and the cost of each of its lines.
 'use strict';
 const CairnSandwich = (() => {
-  const { make } = CairnDom, { formatValue, percent } = CairnUnits, { display, exactPattern } = CairnNames;
+  const { make } = CairnDom, { formatValue, percent } = CairnUnits, { display, wholePattern } = CairnNames;
   const LINES_MAX = 2000;
 
   // The direct callers or callees of a tree's top function: the nodes of depth 2, with their cost there.
@@ -88,7 +88,7 @@ const CairnSandwich = (() => {
           whole.hidden = linesPart.hidden = buttons.hidden = true;
           return;
         }
-        const pattern = exactPattern(name), wholeName = pattern.endsWith('$') ? pattern : pattern + '.*';
+        const wholeName = wholePattern(name);
         const [json, lineJson] = await Promise.all([context.api.query('sandwich', context.offline ? { ...filter, function_name: name } : { ...filter, function: wholeName }, signal),
           context.offline ? null : context.api.query('lines', { ...filter, function: wholeName, limit: LINES_MAX }, signal)]);
         const flat = json.rows.reduce((sum, r) => sum + r.flat, 0), up = CairnLayout.parse(json.callers), down = CairnLayout.parse(json.callees);
@@ -101,6 +101,7 @@ const CairnSandwich = (() => {
         const row = json.rows[0] || { file: '', line: 0 };
         buttons.replaceChildren(...[act('Copy name', () => copyName(name)), act('Flame graph of what it calls', () => actions.callees(name)),
           act('Flame graph of what calls it', () => actions.callers(name)), act('Exclude', () => actions.ignore(name)),
+          actions.trend ? act('Show trend', () => actions.trend(name, [name, row.file])) : null,
           actions.source ? act('Show source', () => actions.source(name, [name, row.file], row.line)) : null,
           !row.line && context.canShow && context.canShow('debuginfo') ? act('Why it has no line', () => context.go({ view: 'debuginfo', panel: 'why', function: name })) : null, said].filter(Boolean));
         said.textContent = '';

@@ -10,7 +10,7 @@ const CairnTopView = (() => {
   function menuOf(actions, links) {
     const entry = (key, text) => actions[key] ? row => ({ text, run: () => actions[key](row.function, [row.function, row.file], row.line) }) : null;
     const entries = [entry('callees', 'Flame graph of what it calls'), entry('callers', 'Flame graph of what calls it'), entry('focus', 'Only stacks with it'),
-      entry('ignore', 'Exclude stacks with it'), entry('hide', 'Hide frame (merge into caller)'), entry('source', 'Show its source')].filter(Boolean);
+      entry('ignore', 'Exclude stacks with it'), entry('hide', 'Hide frame (merge into caller)'), entry('trend', 'Show its trend'), entry('source', 'Show its source')].filter(Boolean);
     const kindOf = row => typeof row.kind === 'number' ? row.kind : Math.max(0, CairnLayout.KINDS.indexOf(row.kind)); // a number in trees, a word in tables
     return row => [...entries.map(e => e(row)), ...links(row.function, [row.function, row.file, row.object, kindOf(row)], row.line)];
   }
@@ -27,6 +27,8 @@ const CairnTopView = (() => {
     function makeTable(by) {
       const columns = CairnTable.costColumns(() => about, CairnActions.sourceOf(context, () => current)), at = columns.findIndex(c => c.name);
       if (by) columns.splice(at, 0, { title: by, key: 'group', share: 0.6 });
+      const trendOf = CairnActions.trendOf(context, () => current);
+      if (trendOf) columns.push({ title: 'Over time', key: 'cumulative', width: 5.9, wide: true, text: r => trendOf(r) ? 'Trend' : '', href: trendOf });
       table = CairnTable.create(box, columns, { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'], noun: by ? 'functions of groups' : undefined,
         open: row => actions.sandwich(row.function), menu: row => [...menu(row), ...only(row)], keyOf: row => [row.group, row.function, row.file].join('\0'), keep: context.keep });
       grouped = by;

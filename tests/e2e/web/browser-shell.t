@@ -26,7 +26,7 @@ for asset in $(grep -Eo '(href|src)="assets/[^"]*' "$tmp/page.html" | cut -d'"' 
         answers 304 '' "  and not sent again" -H "If-None-Match: $etag" "$url/$asset"
         cat "$tmp/asset" >>"$tmp/assets"
 done
-ok "the whole page is below 320 kB" test "$(cat "$tmp/page.html" "$tmp/assets" | wc -c)" -lt 320000
+ok "the whole page is below 350 kB" test "$(cat "$tmp/page.html" "$tmp/assets" | wc -c)" -lt 350000
 answers 404 'reload the page' "an asset of another version is not there" "$url/assets/service.0000000000000000.js"
 curl -sS -D "$tmp/head" -o "$tmp/flame.html" "$url/api/v1/query/flame?format=html"
 is "$(sed -n "s/^Content-Security-Policy: \(.*\); frame-ancestors 'none'.*/\1/p" "$tmp/head")" \
