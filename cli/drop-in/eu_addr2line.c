@@ -154,12 +154,13 @@ static void print_eu_answer(void *context, const struct answer *a)
 
 /* ---- input ---- */
 
-/* An offset in a section, as an address. */
+/* An offset in a section of a relocatable file, as an address. Other files have no sections for eu-addr2line. */
 static bool adjust_to_eu_section(struct eu_addr2line *t, const char *section, uint64_t *address)
 {
         uint64_t start, size;
 
-        if (!find_section_addresses(t->options.file, section, &start, &size))
+        if (named_objects_symbols(&t->output.objects, t->object)->image.type != ET_REL ||
+            !find_section_addresses(t->options.file, section, &start, &size))
                 return false;
         if (*address >= size) {
                 tool_output_flush(&t->output);
@@ -171,17 +172,18 @@ static bool adjust_to_eu_section(struct eu_addr2line *t, const char *section, ui
 }
 
 /* "(SECTION)OFFSET", as in "(.text)+0x10". */
-static bool parse_eu_section_offset(struct eu_addr2line *t, const char *text, uint64_t *ret)
+static bool is_eu_section_offset(struct eu_addr2line *t, const char *text)
 {
         const char *close = text[0] == '(' ? strchr(text, ')') : NULL;
         _cleanup_free_ char *section = NULL;
+        uint64_t offset;
         char *end;
 
         if (!close || close == text + 1 || !close[1])
                 return false;
-        *ret = (uint64_t)strtoll(close + 1, &end, 0);
+        offset = (uint64_t)strtoll(close + 1, &end, 0);
         section = strndup(text + 1, (size_t)(close - text - 1));
-        return !*end && section && adjust_to_eu_section(t, section, ret);
+        return !*end && section && adjust_to_eu_section(t, section, &offset);
 }
 
 static void report_unknown_eu_symbol(struct eu_addr2line *t, const char *name, size_t size)
@@ -192,15 +194,20 @@ static void report_unknown_eu_symbol(struct eu_addr2line *t, const char *name, s
         report_tool_error(&t->output, "cannot find symbol '%s'", text ? PRINTABLE(text) : "");
 }
 
-/* "SYMBOL", "SYMBOL+OFFSET". An offset outside of the symbol is reported and used. */
+/*
+ * "SYMBOL", "SYMBOL+OFFSET". An offset outside of the symbol is reported and used.
+ * @param ret  without such a symbol: the offset.
+ */
 static bool find_eu_symbol(struct eu_addr2line *t, const char *text, uint64_t *ret)
 {
         const struct object_symbols *symbols = named_objects_symbols(&t->output.objects, t->object);
         const struct object_symbol *symbol;
         struct symbol_offset given;
 
+        *ret = 0;
         if (!parse_symbol_offset(text, &given))
                 return false;
+        *ret = (uint64_t)given.offset;
         symbol = object_symbols_named(symbols, given.name, given.name_size);
         if (!symbol) {
                 report_unknown_eu_symbol(t, given.name, given.name_size);
@@ -215,14 +222,20 @@ static bool find_eu_symbol(struct eu_addr2line *t, const char *text, uint64_t *r
         return true;
 }
 
+/*
+ * elfutils 0.188 parses an offset in a section again, as a symbol that there is not: it reports the symbol, and takes
+ * the offset for the address.
+ */
 static bool parse_eu_address(struct eu_addr2line *t, const char *text, uint64_t *ret)
 {
+        bool is_in_section;
         char *end;
 
         *ret = strtoull(text, &end, 16);
-        if (end == text || *end)
-                return parse_eu_section_offset(t, text, ret) || find_eu_symbol(t, text, ret);
-        return !t->options.section || adjust_to_eu_section(t, t->options.section, ret);
+        if (end != text && !*end)
+                return !t->options.section || adjust_to_eu_section(t, t->options.section, ret);
+        is_in_section = is_eu_section_offset(t, text);
+        return find_eu_symbol(t, text, ret) || is_in_section;
 }
 
 /* An address in memory where no file can be read. */

@@ -206,8 +206,7 @@ const struct object_symbol *object_symbols_at(const struct object_symbols *s, ui
 
 static bool is_symbol_named(const struct object_symbol *symbol, const char *name, size_t name_size)
 {
-        return (elf_symbol_name_size(symbol->name) == name_size || strlen(symbol->name) == name_size) &&
-               memcmp(symbol->name, name, name_size) == 0;
+        return strlen(symbol->name) == name_size && memcmp(symbol->name, name, name_size) == 0;
 }
 
 const struct object_symbol *object_symbols_named(const struct object_symbols *s, const char *name, size_t name_size)

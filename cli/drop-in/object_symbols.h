@@ -60,7 +60,7 @@ const struct object_symbol *object_symbols_at(const struct object_symbols *s, ui
  */
 const struct object_symbol *object_symbols_before(const struct object_symbols *s, uint64_t address);
 
-/** The first symbol of this name in the file, with its version or without, or NULL. */
+/** The first symbol of this name in the file, or NULL. "foo" is not the name of "foo@V1" and "foo@@V2". */
 const struct object_symbol *object_symbols_named(const struct object_symbols *s, const char *name, size_t name_size);
 
 /**

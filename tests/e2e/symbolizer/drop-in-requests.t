@@ -55,6 +55,15 @@ int main(int argc, char **)
         return s.handle.promise().last + walk::plain(argc);
 }
 EOC
+cat >"$tmp/work/versions.c" <<'EOC'
+int older(int x) { return x + 1; }
+int newer(int x) { return x + 2; }
+__asm__(".symver older, take@V1");
+__asm__(".symver newer, take@@V2");
+EOC
+echo 'V1 { global: take; local: *; }; V2 { global: take; } V1;' >"$tmp/work/versions.map"
+(cd "$tmp/work" && gcc -g -O1 -fPIC -c versions.c &&
+        gcc -shared -Wl,--version-script=versions.map versions.o -o versions.so) || bail_out "cannot build a library"
 (cd "$tmp/work" && gcc -O2 -g -o program program.c && gcc -O2 -o bare program.c &&
         gcc -O2 -g -ffunction-sections -c -o sections.o program.c && gcc -O2 -g -c -o one.o program.c &&
         g++ -std=c++20 -fcoroutines -O2 -g -o parts parts.cc && ar rc archive.a one.o && mkdir folder) ||
@@ -91,6 +100,10 @@ if has addr2line; then
         for request in main ' work' work+0x3 work+-2 'work 3' work+z cafe+1 nope nope+1 -1 +10 0x 'hidden+010' abc; do
                 : >"$tmp/input"
                 alike "GNU addr2line: the request '$request'" addr2line -e program -a -f -- "$request"
+        done
+        for request in take+0 take@V1+0 take@@V2+0; do
+                alike "GNU addr2line: the request '$request', of a symbol with versions" addr2line -e versions.so -a \
+                        "$request"
         done
         alike "GNU addr2line: a demangled name" addr2line -e parts -a -f 'walk::plain(int)'
         for size in 98 99 100 250; do
@@ -129,6 +142,13 @@ if has eu-addr2line; then
         for requests in '-i 0x1' '0x1' 'nope 0x1' '0x1 nope'; do
                 # shellcheck disable=SC2086
                 alike "eu-addr2line -M: the exit status of $requests" eu-addr2line -M maps $requests
+        done
+        for file in versions.so versions.o; do
+                for request in take take@V1 take@@V2 take@V1+2 take+1 '(.text)+0x1' '(.text)0x1' '(.text)' '(.text)-1' \
+                        '(.text)+0x99999' '(.nope)+1'; do
+                        alike "eu-addr2line: the request '$request' of $file" eu-addr2line -e "$file" -a -S "$request"
+                done
+                alike "eu-addr2line -j: an offset in $file" eu-addr2line -e "$file" -a -j .text 1
         done
         alike "eu-addr2line -i: the exit status for an address without DWARF" eu-addr2line -e program -i 0x10
         for option in --foo --functions=x -C=x --target=x; do
@@ -195,6 +215,10 @@ EOC
                 alike "llvm-symbolizer $options: requests of several files" llvm-symbolizer $options
         done
         : >"$tmp/input"
+        for request in take take@V1 take@@V2; do
+                alike "llvm-symbolizer: the request '$request', of a symbol with versions" llvm-symbolizer \
+                        -e versions.so "$request"
+        done
         alike "llvm-symbolizer: no file" llvm-symbolizer -e '' 1
         for option in -- --foo -Z --no-inline --fun --functions=bogus --output-style=bogus --adjust-vma=zz \
                 --cache-size=x --inlines=1 --inlining=0 --demangle=x --color=bogus --print-source-context-lines=x; do
