@@ -164,7 +164,7 @@ static int64_t get_flat_change(const struct json_node *row)
 static enum status find_detail_line(struct gate_sources *s, const char *function, struct gate_detail *d,
                                     struct error *err)
 {
-        struct query_params p = { 0 };
+        struct query_params p = { .hides_notes = true };
         _cleanup_buf_ struct buf answer;
         _cleanup_arena_ struct arena arena;
         const struct json_node *root, *row;
@@ -241,7 +241,7 @@ static enum status find_detail_callers(struct gate_sources *s, const char *funct
                                        struct error *err)
 {
         struct caller_change callers[DETAIL_NODES + 1];
-        struct query_params p = { 0 };
+        struct query_params p = { .hides_notes = true };
         _cleanup_buf_ struct buf answer;
         _cleanup_arena_ struct arena arena;
         const struct json_node *root;

@@ -69,7 +69,7 @@ const char *query_param_value(void *context, const char *name)
 /* Print on standard error what the answer leaves out, whatever its format. */
 static void print_note(const struct query_params *p, const char *note)
 {
-        if (*note)
+        if (*note && !p->hides_notes)
                 fprintf(stderr, "cairn%s%s: %s\n", p->command ? " " : "", p->command ? p->command : "",
                         PRINTABLE(note));
 }

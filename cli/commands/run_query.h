@@ -59,6 +59,7 @@ enum status open_optional_index(const char *base, const char *without, struct sy
 /** The parameters of one query, by name; pairs with value NULL count as absent. */
 struct query_params {
         const char *command; /* named by notes on standard error; NULL: none */
+        bool hides_notes;    /* of a query about samples whose notes were printed */
         const char *names[QUERY_PARAMS];
         const char *values[QUERY_PARAMS];
         size_t count;

@@ -65,6 +65,17 @@ junit="import xml.etree.ElementTree as t; s = t.parse('out').getroot()"
 is "$(python3 -c "$junit; print(s.get('tests'), s.get('failures'))" 2>&1)" "2 1" "JUnit has two tests, one failed"
 is "$(python3 -c "$junit; print(s.find('.//failure').text.splitlines()[0])" 2>&1)" "regression" \
         "the text of a failure has the lines of the report"
+# Two types, of which the note names one, and two functions that fail.
+types() {
+        printf '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},
+                {"name":"slow"},{"name":"slower"}]},"profiles":[{"type":"sampled","name":"p","unit":"none","startValue":0,
+                "endValue":1,"samples":[[0],[0,1],[0,2]],"weights":[300,%d,%d]},{"type":"sampled","name":"q",
+                "unit":"bytes","startValue":0,"endValue":1,"samples":[[0]],"weights":[9]}]}' "$2" "$3" >"$1.json"
+}
+types before 100 100
+types after 200 300
+is "$(code --base before.json --head after.json)" 1 "files of two types"
+is "$(grep -c '^slow' out) $(grep -c . err)" "2 1" "a note is printed once, not again for each function that fails"
 # Names with what ends code, cells, elements or lines, and a path that is no reference of a URI.
 hostile() {
         printf '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},
