@@ -348,11 +348,16 @@ static void put_gate_link(const struct gate_sources *s, const struct json_node *
 
 /* ---- the command ---- */
 
-/* Rules of the operation are separated by commas. */
-static void join_gate_rules(const struct option_list *rules, struct buf *to)
+/* Rules of the operation are separated by commas. It has its own ones if the text is empty. */
+static enum status join_gate_rules(const struct option_list *rules, struct buf *to, struct error *err)
 {
-        for (size_t i = 0; i < rules->count; i++)
+        for (size_t i = 0; i < rules->count; i++) {
+                if (!rules->items[i][0])
+                        return error_set(err, ST_USAGE,
+                                         "--fail-if '' is no rule: it is like total>5%%, function>2%% or NAME>5%%");
                 buf_printf(to, "%s%s", i ? "," : "", rules->items[i]);
+        }
+        return rules->count && !buf_cstr(to) ? buf_status(to, err, "rules") : ST_OK;
 }
 
 static enum status run_gate(struct gate_sources *s, struct query_params *p, gate_report_format *put_report,
@@ -450,10 +455,9 @@ int command_gate(int argc, char **argv)
         if (!st)
                 st = gate_report_find_format(format, &put_report, &err);
         if (!st)
+                st = join_gate_rules(&rules, &rule_text, &err);
+        if (!st)
                 st = open_gate_sides(&s, &err);
-        join_gate_rules(&rules, &rule_text);
-        if (!st && rules.count && !buf_cstr(&rule_text))
-                st = buf_status(&rule_text, &err, "rules");
         if (!st) {
                 query_param_add(&params, "fail_if", rules.count ? (const char *)rule_text.data : NULL);
                 query_param_add(&params, "cluster", s.has_files ? FILE_RUN_LABEL : cluster);

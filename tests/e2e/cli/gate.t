@@ -43,6 +43,11 @@ is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>5%' --fail-if
         "a rule may name a function"
 is "$(code --base base?.folded)" 64 "a side is missing"
 is "$(code --base base?.folded --head slow?.folded --fail-if 'slow>x')" 64 "a rule is malformed"
+for rules in '--fail-if=' '--fail-if total>5% --fail-if='; do
+        # shellcheck disable=SC2086
+        is "$(code --base base?.folded --head slow?.folded $rules)" 64 "a rule is empty: $rules"
+done
+like "$(cat err)" "fail-if '' is no rule" "  standard error says so"
 is "$(code --server http://127.0.0.1:9 --base-from now-2h --format sraif)" 64 \
         "a format is checked before the comparison"
 is "$(code --base base?.folded --head slow?.folded --fail-if 'solw>5%')" 3 "a rule of an absent function does not pass"
