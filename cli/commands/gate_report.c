@@ -84,8 +84,10 @@ static const char *describe_changes(const struct gate_report *r)
                        : "changes of functions are those of their cost";
 }
 
-/* "an increase of 3.0% would have been seen". */
-/* What a rule could have found; "" if that is not known. */
+#define SHARE_ONLY "only its share rose, not its cost"
+
+/* "an increase of 3.0% would have been seen": what a rule could have found, and what else its number means. May be "".
+ */
 static const char *describe_reach(const struct json_node *rule, char ret[static SENTENCE_BYTES])
 {
         double smallest = json_node_double(rule, "smallest_percent");
@@ -94,7 +96,10 @@ static const char *describe_reach(const struct json_node *rule, char ret[static 
         if (json_node_member(rule, "functions") && !json_node_uint(rule, "functions"))
                 snprintf(ret, SENTENCE_BYTES, "no function of either side has this name");
         else if (!isnan(smallest))
-                snprintf(ret, SENTENCE_BYTES, "an increase of %.1f%% would have been seen", smallest);
+                snprintf(ret, SENTENCE_BYTES, "%san increase of %.1f%% would have been seen",
+                         json_node_flag(rule, "is_share_only") ? SHARE_ONLY "; " : "", smallest);
+        else if (json_node_flag(rule, "is_share_only"))
+                snprintf(ret, SENTENCE_BYTES, SHARE_ONLY);
         return ret;
 }
 

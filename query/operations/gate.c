@@ -72,6 +72,7 @@ struct gate_rule {
         double change;           /* of the total, or the greatest one that the rule is about; NAN: none */
         double smallest_effect;  /* that would have been found; NAN: not known */
         uint64_t function_count; /* of the name that it has */
+        bool is_share_only;      /* the share of such a function rose by `change`, but not its cost */
 };
 
 /* "total>5%", "function>2%", "json::parse>5%" */
@@ -700,6 +701,7 @@ static bool is_rise_of_share_only(const struct gate *g, const struct gate_row *r
 static void judge_functions(struct gate *g, struct gate_rule *rule)
 {
         bool can_test = can_gate_test(g), is_seen, is_misspelt;
+        double share_change = NAN;
 
         rule->smallest_effect = rule->kind == RULE_ANY_FUNCTION ? find_usual_effect(g) : NAN;
         for (size_t i = 0; i < g->row_count; i++) {
@@ -713,14 +715,19 @@ static void judge_functions(struct gate *g, struct gate_rule *rule)
                         rule->smallest_effect = row->smallest_effect; /* of several files: the greatest */
                 if (row->change > rule->threshold && (!can_test || row->is_significant)) {
                         row->is_share_only = is_rise_of_share_only(g, row, rule->threshold);
-                        if (row->is_share_only)
+                        if (row->is_share_only) {
+                                share_change = row->change;
                                 continue;
+                        }
                         row->is_failure = true;
                         rule->state = RULE_FAILED;
                 }
                 if (!(rule->change >= row->change) && (!can_test || row->is_significant || rule->kind == RULE_FUNCTION))
                         rule->change = row->change;
         }
+        rule->is_share_only = rule->kind == RULE_FUNCTION && isnan(rule->change) && !isnan(share_change);
+        if (rule->is_share_only)
+                rule->change = share_change;
         is_seen = rule->smallest_effect <= rule->threshold;
         is_misspelt = rule->kind == RULE_FUNCTION && !rule->function_count;
         if (rule->state != RULE_FAILED && ((can_test && !is_seen) || is_misspelt))
@@ -786,6 +793,8 @@ static void put_gate_rules(const struct gate *g, struct json_out *j)
                 put_gate_number(j, "smallest_percent", r->smallest_effect * 100);
                 if (r->kind == RULE_FUNCTION)
                         json_out_uint(j, "functions", r->function_count);
+                if (r->is_share_only)
+                        json_out_bool(j, "is_share_only", true);
                 json_out_object_end(j);
         }
         json_out_array_end(j);

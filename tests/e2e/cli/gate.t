@@ -28,6 +28,11 @@ is "$(code --base base?.folded --head fast?.folded)" 0 \
         "a function that is faster makes no others slower, whose shares rise"
 like "$(cat err)" '2 functions have a greater share, but no greater cost, since the total fell: no regression$' \
         "  standard error says so"
+is "$(code --base base?.folded --head fast?.folded --fail-if 'slow>5%')" 0 "  a rule that names one of them passes"
+like "$(cat out)" 'slow>5%: passed, \+[23][0-9]\.[0-9]%; only its share rose, not its cost; an increase of' \
+        "  the report shows how much the share rose"
+is "$(code --base base1.folded --head fast1.folded --fail-if 'slow>5%')" 0 "  the same, of one file on a side"
+like "$(cat out)" 'slow>5%: passed, \+[23][0-9]\.[0-9]%; only its share rose, not its cost$' "  the report shows the same number"
 is "$(code --base base1.folded --head fast1.folded)" 0 \
         "a function that is faster is no regression in one file on a side"
 for i in 1 2 3 4 5; do sed 's/loop 500000/loop 250000/' slow$i.folded >both$i.folded; done
