@@ -37,14 +37,17 @@ static bool parse_unsigned(const char **at, int64_t *ret)
         return true;
 }
 
+/* A number without a unit is one of seconds if it is alone: who writes 1h30 means minutes. */
 static bool parse_duration(const char *at, int64_t *ret)
 {
+        const char *first = at;
         int64_t sum = 0, n;
 
         if (*at == 0)
                 return false;
         while (*at) {
                 size_t unit = 0, letters, count = sizeof units / sizeof *units;
+                const char *number = at;
 
                 if (!parse_unsigned(&at, &n))
                         return false;
@@ -52,7 +55,7 @@ static bool parse_duration(const char *at, int64_t *ret)
                 while (unit < count &&
                        (strlen(units[unit].name) != letters || strncmp(at, units[unit].name, letters) != 0))
                         unit++;
-                if (letters == 0 && *at == 0)
+                if (letters == 0 && *at == 0 && number == first)
                         unit = 1; /* seconds */
                 else if (unit == count)
                         return false;
@@ -62,6 +65,21 @@ static bool parse_duration(const char *at, int64_t *ret)
         }
         *ret = sum;
         return true;
+}
+
+/* The likely unit of a last number that lacks one: m in now-1h30. "" if it lacks none. */
+static const char *find_missing_unit(const char *text)
+{
+        size_t n = strlen(text), letters = 0;
+
+        while (n && text[n - 1] >= '0' && text[n - 1] <= '9')
+                n--;
+        while (text[n] && letters < n && text[n - 1 - letters] >= 'a' && text[n - 1 - letters] <= 'z')
+                letters++;
+        for (size_t i = 1; i < sizeof units / sizeof *units; i++)
+                if (letters == strlen(units[i].name) && strncmp(text + n - letters, units[i].name, letters) == 0)
+                        return units[i - 1].name;
+        return "";
 }
 
 static bool parse_two_digits(const char **at, char before, int max, int *ret)
@@ -157,7 +175,7 @@ static bool parse_epoch(const char *at, int64_t *ret)
 
 enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret, struct error *err)
 {
-        const char *at = strncmp(text, "now", 3) == 0 ? text + 3 : text;
+        const char *at = strncmp(text, "now", 3) == 0 ? text + 3 : text, *unit;
         int64_t v = 0;
 
         if (at != text && *at == 0) {
@@ -171,14 +189,22 @@ enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret,
                 *ret = v;
                 return ST_OK;
         }
+        unit = find_missing_unit(text);
+        if (*unit && (at != text || *at == '-'))
+                return error_set(err, ST_USAGE, "'%.60s' is not a time: the last number has no unit; use %.60s%s", text,
+                                 text, unit);
         return error_set(err, ST_USAGE, "'%.60s' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds",
                          text);
 }
 
 enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error *err)
 {
+        const char *unit = find_missing_unit(text);
         int64_t v;
 
+        if (*unit)
+                return error_set(err, ST_USAGE, "'%.60s' is not a duration: the last number has no unit; use %.60s%s",
+                                 text, text, unit);
         if (!parse_duration(text, &v) || v <= 0)
                 return error_set(err, ST_USAGE, "'%.60s' is not a duration: use 15s, 1m or 1h30m", text);
         *ret_ns = v;

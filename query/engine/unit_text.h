@@ -18,7 +18,7 @@
  */
 enum status time_text_parse(const char *text, int64_t now_unix_ns, int64_t *ret, struct error *err) MUST_CHECK;
 
-/** Parse a positive duration: "90s", "1h30m", "7d", "250ms"; a bare number is seconds. */
+/** Parse a positive duration: "90s", "1h30m", "7d", "250ms"; a number alone is seconds. */
 enum status duration_text_parse(const char *text, int64_t *ret_ns, struct error *err) MUST_CHECK;
 
 /**

@@ -29,7 +29,7 @@ const CairnTimes = (() => {
   const localZoneText = ms => zoneOf(localOffset(ms) / 60e3);
 
   function parseDuration(text) {
-    if (!/^(\d{1,15}[a-z]*)+$/.test(text)) return NaN;
+    if (!/^(\d{1,15}|(\d{1,15}[a-z]+)+)$/.test(text)) return NaN; // who writes 1h30 means minutes, not seconds
     let sum = 0;
     for (const [, n, unit] of text.matchAll(/(\d+)([a-z]*)/g)) {
       const scale = unit ? UNITS[unit] : UNITS.s;

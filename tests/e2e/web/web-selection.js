@@ -25,7 +25,7 @@ equal(['now', 'now-15m', '-1h30m', 'now+1d', '-90', 'now-250ms'].map(t => at(t) 
 equal(['1769860800', '1769860800000', '1769860800000000', '1769860800000000000'].map(at), [now, now, now, now], 'Unix times of each unit');
 equal(['2026-01-31', '2026-01-31T12:00:00Z', '2026-01-31 12:00', '2026-01-31T13:00:00+01:00', '2026-01-31t12:00:00.5z'].map(t => at(t) - now),
   [-43200e3, 0, 0, 0, 500], 'dates');
-equal(['', 'yesterday', '+1h', 'now-', 'now-1x', '2026-13-01', '31.1.2026', 'now-1h-1h', '-', 'nowadays'].map(at).filter(Number.isFinite), [], 'what is no time');
+equal(['', 'yesterday', '+1h', 'now-', 'now-1x', 'now-1h30', '-1d12h30', '2026-13-01', '31.1.2026', 'now-1h-1h', '-', 'nowadays'].map(at).filter(Number.isFinite), [], 'what is no time');
 equal([5400e3, 86400e3, 7 * 86400e3, 8 * 86400e3, 90e3, 1500, 0].map(CairnTimes.formatDuration), ['1h30m', '1d', '1w', '8d', '1m30s', '1s500ms', '0s'], 'durations');
 equal([5400e3, 8 * 86400e3, 90e3].map(ms => CairnTimes.parseDuration(CairnTimes.formatDuration(ms))), [5400e3, 8 * 86400e3, 90e3], '  are read back');
 

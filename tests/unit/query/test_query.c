@@ -28,6 +28,7 @@ START_TEST(times_parse_in_every_form)
                 { "now-1h30m", NOW - 5400 * S },
                 { "-15m", NOW - 900 * S },
                 { "now+250ms", NOW + S / 4 },
+                { "now-90", NOW - 90 * S },
                 { "now-7d", NOW - 604800 * S },
                 { "1700000000", NOW },
                 { "1700000000123", NOW + 123 * (S / 1000) },
@@ -44,6 +45,8 @@ START_TEST(times_parse_in_every_form)
                                            "nowish",
                                            "now-",
                                            "now-1x",
+                                           "now-1h30",
+                                           "-1d12h30",
                                            "2023-13-01",
                                            "2023-02-29",
                                            "2023-04-31T00:00:00Z",
@@ -63,6 +66,21 @@ START_TEST(times_parse_in_every_form)
         ck_assert_int_eq(duration_text_parse("1h30m", &t, NULL), ST_OK);
         ck_assert_int_eq(t, 5400 * S);
         ck_assert_int_eq(duration_text_parse("0", &t, NULL), ST_USAGE);
+        ck_assert_int_eq(duration_text_parse("1m30", &t, NULL), ST_USAGE);
+}
+END_TEST
+
+START_TEST(last_number_without_a_unit_is_reported_with_its_likely_unit)
+{
+        struct error err = { 0 };
+        int64_t t;
+
+        ck_assert_int_eq(time_text_parse("now-1h30", NOW, &t, &err), ST_USAGE);
+        ck_assert_str_eq(err.text, "'now-1h30' is not a time: the last number has no unit; use now-1h30m");
+        ck_assert_int_eq(duration_text_parse("1m30", &t, &err), ST_USAGE);
+        ck_assert_str_eq(err.text, "'1m30' is not a duration: the last number has no unit; use 1m30s");
+        ck_assert_int_eq(time_text_parse("x30", NOW, &t, &err), ST_USAGE);
+        ck_assert_str_eq(err.text, "'x30' is not a time: use now-1h, 2026-01-31T12:00:00Z or Unix seconds");
 }
 END_TEST
 
@@ -779,7 +797,8 @@ START_TEST(text_output_has_no_control_characters)
 END_TEST
 
 TEST_SUITE("query", every_query_can_be_cancelled, cancelled_sort_keeps_all_items, text_output_has_no_control_characters,
-           times_parse_in_every_form, values_are_formatted_readably, top_counts_leaves_flat_and_recursion_once,
+           times_parse_in_every_form, last_number_without_a_unit_is_reported_with_its_likely_unit,
+           values_are_formatted_readably, top_counts_leaves_flat_and_recursion_once,
            rows_of_equal_sums_are_sorted_by_name, folded_merges_equal_stacks_and_marks_the_kernel,
            flame_json_has_the_tree_in_drawing_order, the_heaviest_nodes_are_kept, name_cannot_close_the_script_element,
            diff_shows_both_sides, pprof_output_has_the_same_sums, types_are_chosen_by_name_or_part,
