@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cairn import: send profiles of other tools to the service. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ struct import_result {
         uint64_t expiring_samples; /* accepted, but older than the service's retention */
 };
 
+/* @param labels  KEY=VALUE */
 static enum status add_labels(struct profile *p, const struct option_list *labels, struct error *err)
 {
         enum status st = ST_OK;
@@ -50,8 +52,7 @@ static enum status add_labels(struct profile *p, const struct option_list *label
                 const char *equals = strchr(labels->items[i], '=');
                 _cleanup_free_ char *key = NULL;
 
-                if (!equals || equals == labels->items[i])
-                        return error_set(err, ST_USAGE, "label '%.60s' is not KEY=VALUE", labels->items[i]);
+                assert(equals);
                 key = strndup(labels->items[i], (size_t)(equals - labels->items[i]));
                 st = key ? profile_add_label_to_all(p, key, equals + 1, err) : error_no_memory(err);
         }
@@ -154,7 +155,9 @@ static enum status print_import_json(const char *path, const char *format, const
         return st;
 }
 
-static enum status import_file(const struct import_options *common, const char *path, struct error *err)
+/* @param others_would_fail  set when the service refuses or cannot be reached, not because of this file. */
+static enum status import_file(const struct import_options *common, const char *path, bool *others_would_fail,
+                               struct error *err)
 {
         const struct import_options o = *common;
         const char *format;
@@ -168,8 +171,10 @@ static enum status import_file(const struct import_options *common, const char *
                 st = error_set(err, ST_USAGE, "--type is for folded stacks; this is a file of %s", format);
         if (!st)
                 st = add_labels(&p, &o.labels, err);
-        if (!st && !o.dry_run)
+        if (!st && !o.dry_run) {
                 st = send_profile(&o, &p, &result, err);
+                *others_would_fail = st && st != ST_BAD_DATA && st != ST_TOO_BIG;
+        }
         if (!st && o.json)
                 st = print_import_json(path, format, &p, o.dry_run, &result, err);
         else if (!st)
@@ -178,7 +183,7 @@ static enum status import_file(const struct import_options *common, const char *
         return st;
 }
 
-static enum status import_all(struct import_options *o, int argc, char **argv, struct error *err)
+static enum status check_import_options(struct import_options *o, int argc, struct error *err)
 {
         struct timespec now;
         enum status st = ST_OK;
@@ -186,17 +191,40 @@ static enum status import_all(struct import_options *o, int argc, char **argv, s
         clock_gettime(CLOCK_REALTIME, &now);
         if (argc == 0)
                 return error_set(err, ST_USAGE, "no FILE is given");
+        for (size_t i = 0; i < o->labels.count; i++)
+                if (!strchr(o->labels.items[i], '=') || o->labels.items[i][0] == '=')
+                        return error_set(err, ST_USAGE, "label '%.60s' is not KEY=VALUE", o->labels.items[i]);
         if (o->input.type)
                 st = profile_type_check(o->input.type, err);
         if (!st && o->time)
                 st = time_text_parse(o->time, now.tv_sec * INT64_C(1000000000) + now.tv_nsec, &o->input.time_unix_ns,
                                      err);
-        for (int i = 0; !st && i < argc; i++) {
-                st = import_file(o, argv[i], err);
-                if (st)
-                        error_prefix(err, st, "%s", argv[i]);
-        }
         return st;
+}
+
+/* Each file that fails is reported. @return the exit status of the first one */
+static int import_files(const struct import_options *o, int count, char **paths)
+{
+        int code = EXIT_DONE;
+
+        for (int i = 0; i < count; i++) {
+                bool others_would_fail = false;
+                struct error err;
+                enum status st = import_file(o, paths[i], &others_would_fail, &err);
+                int failed;
+
+                if (!st)
+                        continue;
+                failed = command_fail("import", error_prefix(&err, st, "%s", paths[i]), &err);
+                code = code ? code : failed;
+                if (!others_would_fail)
+                        continue;
+                if (i + 1 < count)
+                        fprintf(stderr, "cairn import: not tried: %s, from '%s' on\n",
+                                COUNTED(count - i - 1, "file", "files"), PRINTABLE(paths[i + 1]));
+                break;
+        }
+        return code;
 }
 
 int command_import(int argc, char **argv)
@@ -221,9 +249,11 @@ int command_import(int argc, char **argv)
         };
         struct error err;
         enum status st = options_parse(&usage, specs, &argc, &argv, &err);
+        int code;
 
         if (!st)
-                st = import_all(&o, argc, argv, &err);
+                st = check_import_options(&o, argc, &err);
+        code = st ? command_fail("import", st, &err) : import_files(&o, argc, argv);
         options_list_deinit(&o.labels);
-        return st ? command_fail("import", st, &err) : EXIT_DONE;
+        return code;
 }

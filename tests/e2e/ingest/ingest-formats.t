@@ -181,6 +181,26 @@ make_contentions "$tmp/before-1970" 2 20 -5000000000
 "$cairn" import --server "$url" --label service.name=old "$tmp/before-1970" >/dev/null 2>&1
 is "$(total old block:delay:nanoseconds)" 20 "a time before 1970 is none"
 
+# ---- several files of cairn import ----
+
+printf 'main;early 3\n' >"$tmp/early.folded"
+printf '\001\002 damaged\n' >"$tmp/damaged"
+printf 'main;late 4\n' >"$tmp/late.folded"
+several="$tmp/damaged $tmp/early.folded $tmp/none $tmp/late.folded"
+# shellcheck disable=SC2086
+"$cairn" import --server "$url" --time now --label service.name=several $several >"$tmp/out" 2>"$tmp/err"
+is "$? $(grep -c 'sent$' "$tmp/out") $(grep -c . "$tmp/err")" "2 2 2" \
+        "the files after a damaged and an absent one are sent; the status is that of the first failure"
+like "$(cat "$tmp/err")" "^cairn import: $tmp/damaged: " "each file that fails is reported"
+is "$("$cairn" query --server "$url" --from now-1h --json '{service_name="several"}' | jq '.sides[0].total')" 7 \
+        "the samples of the other files are in the service"
+# shellcheck disable=SC2086
+"$cairn" import --server http://127.0.0.1:9 $several >"$tmp/out" 2>"$tmp/err"
+like "$(tail -1 "$tmp/err")" "^cairn import: not tried: 2 files, from '$tmp/none' on$" \
+        "without a service the command ends and says which files it did not try"
+"$cairn" import --server http://127.0.0.1:9 --label novalue "$tmp/early.folded" "$tmp/late.folded" >"$tmp/out" 2>&1
+is "$? $(grep -c . "$tmp/out")" "64 1" "a label without a value is reported once, not for each file"
+
 # ---- rejected requests ----
 
 for range in from=yesterday "until=yesterday" "from=$now&until=$((now - 1))"; do
