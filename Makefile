@@ -131,9 +131,9 @@ $(O)/gen/bpf/%.skel.h: $(O)/gen/bpf/%.bpf.o
 
 # The scripts and styles of the web pages, in execution order: those shared by both pages, those of the service's page, and
 # those of the offline page with one flame graph.
-WEB_SCRIPTS_SHARED := dom theme units names times selection selector_text search flame_layout change palette flame_canvas flame_keys \
+WEB_SCRIPTS_SHARED := dom theme units names deploys times selection selector_text search flame_layout change palette flame_canvas flame_keys \
 	flame_menu flame_search flame table popover filters actions flame_view top_view sandwich diff_view
-WEB_SCRIPTS_SERVICE := icons api sign_in notes completion recent query_builder time_picker chart deploys series code_list disassembly compared_code record_table services_view changes_view trend_view source traces_view why debuginfo_view status_view app
+WEB_SCRIPTS_SERVICE := icons api sign_in notes completion recent query_builder time_picker chart series code_list disassembly compared_code record_table services_view changes_view trend_view source traces_view why debuginfo_view status_view app
 WEB_SCRIPTS_OFFLINE := offline_api offline
 WEB_STYLES := base shell flame sign_in source records
 WEB_PARTS := $(addprefix $(O)/gen/web/,shared.js service.js offline.js style.css)

@@ -277,6 +277,7 @@ async function compare(page) {
   check(content <= room, '  and all its columns are in sight', `${content} px in ${room}`);
   await axe(page, '  axe has no complaint');
   await screenshot(page, 'changes');
+  await page.click(`${panel} .sides-chip`);
   await button(page, 'Baseline alone').click();
   await page.waitForSelector('#tab-flame[aria-selected=true]');
   await ready(page);
@@ -286,6 +287,7 @@ async function compare(page) {
   await page.goto(`${url}/${hash('diff', { selector: '{service_name="builds"}' })}`);
   await page.reload();
   await ready(page);
+  await page.click(`${panel} .sides-chip`);
   await page.selectOption(`${panel} [aria-label="Compare by"]`, 'label');
   await page.waitForFunction(() => document.querySelector('[aria-label="Label"]').value === 'version');
   await page.waitForFunction(() => document.querySelector('[aria-label="Value after"]').options.length >= 2);

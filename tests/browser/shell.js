@@ -448,13 +448,16 @@ async function giveUp(browser) {
 
 // The graph begins in sight, also at 200% of a laptop's window and on a phone.
 async function beginInSight(browser) {
-  for (const [width, height] of [[1440, 900], [720, 450], [360, 740]]) {
-    const page = await openPage(browser, url + '/#view=flame&from=now-15m&to=now', { width, height });
-    await ready(page);
-    const { y } = await page.locator('#view-flame canvas').boundingBox();
-    check(y < height - 40, `at ${width}x${height} the graph begins in sight`, y);
-    await page.context().close();
-  }
+  const COMPARED = 'diff&compare=label&label=version&before=1&after=2';
+  for (const [width, height, most] of [[1440, 900, 360], [720, 450, 410], [360, 740, 700]])
+    for (const view of ['flame', COMPARED]) {
+      const page = await openPage(browser, `${url}/#view=${view}&from=now-15m&to=now`, { width, height });
+      await ready(page);
+      const { y } = await page.locator(`#view-${view.replace(/&.*/, '')} canvas`).first().boundingBox();
+      check(y <= most, `at ${width}x${height} the graph of ${view === COMPARED ? 'a comparison' : 'one side'} begins in sight`, y);
+      if (view === COMPARED) await screenshot(page, `compare-${width}`);
+      await page.context().close();
+    }
 }
 
 async function compareTimes(browser) {
@@ -462,6 +465,12 @@ async function compareTimes(browser) {
   const said = () => page.textContent('#view-diff .bar [role=status]:not(:empty)');
   await ready(page);
   match(await said(), /^before [\d.]+ s \([\d,]+ samples\), after [\d.]+ s \([\d,]+ samples\)$/, 'a range is compared with the one before');
+  equal(await page.textContent('#view-diff .sides-chip'), 'Sides: the range before', '  as the button says in which sides are chosen');
+  await page.click('#view-diff .sides-chip');
+  await axe(page, '  axe has no complaint about its panel');
+  await page.keyboard.press('Escape');
+  check(await page.evaluate(() => document.activeElement.className === 'sides-chip'), '  which Escape closes');
+  await page.keyboard.press('Enter');
   await page.selectOption('[aria-label="Range before"]', 'week');
   await page.click('#view-diff button[type=submit]:text-is("Apply")');
   await hasSelection(page, 'base_from', /^20.*Z$/);
@@ -470,12 +479,14 @@ async function compareTimes(browser) {
   const { base_from, base_to } = selectionOf(page);
   const days = (Date.now() - Date.parse(base_to)) / 86400e3, length = Date.parse(base_to) - Date.parse(base_from);
   check(days > 6.9 && days < 7.1 && Math.abs(length - 540e3) < 2000, '  of the same length', `${base_from} ${base_to}`);
+  await page.click('#view-diff .sides-chip');
   await page.fill('[aria-label="Before, from"]', 'now-20m');
   await page.fill('[aria-label="Before, to"]', 'now-5m');
   await page.click('#view-diff button[type=submit]:text-is("Apply")');
   await hasSelection(page, 'base_to', /^now-5m$/);
   await ready(page);
   match(await said(), /^before [\d.]+ s \(/, '  or with any other');
+  await page.click('#view-diff .sides-chip');
   await page.selectOption('[aria-label="Compare by"]', 'selector');
   await page.fill('[aria-label="Before, selector"]', '{service_name="zstd"}');
   await page.click('#view-diff button[type=submit]:text-is("Apply")');

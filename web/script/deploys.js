@@ -5,10 +5,10 @@
 'use strict';
 const CairnDeploys = (() => {
   const { display, label } = CairnNames;
-  const ID_SHOWN = 8;
+  const ID_SHOWN = 8, BUILD_LABEL = 'process_executable_build_id_gnu';
 
   const isBuild = v => v.program !== undefined;
-  const textOf = v => isBuild(v) ? v.value.slice(0, ID_SHOWN) : v.value;
+  const shortId = id => id.slice(0, ID_SHOWN), textOf = v => isBuild(v) ? shortId(v.value) : v.value;
   const isSameLine = (a, b) => a.service_name === b.service_name && a.program === b.program && (!isBuild(a) || a.version === b.version);
   // What versions[i] replaced, undefined if nothing did.
   function previousOf(versions, i) {
@@ -34,5 +34,5 @@ const CairnDeploys = (() => {
     });
   }
 
-  return { findLast, list, textOf };
+  return { findLast, list, textOf, shortId, BUILD_LABEL };
 })();

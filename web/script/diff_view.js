@@ -36,8 +36,16 @@ const CairnDiffView = (() => {
   const choice = (label, texts) => make('select', { 'aria-label': label }, ...Object.entries(texts).map(([value, textContent]) => make('option', { value, textContent })));
   const field = (size, placeholder, label) => make('input', { className: 'mono', size, placeholder, spellcheck: false, autocomplete: 'off', 'aria-label': label });
 
-  // The bar in which the two sides are chosen.
-  function makeChooser(context, now) {
+  // What is compared, in short.
+  function sidesText({ compare, label, before, after, selector, base_selector, base_from, base_to }, now) {
+    const value = v => !v ? '(none)' : label === CairnDeploys.BUILD_LABEL ? CairnDeploys.shortId(v) : v, time = text => CairnTimes.toText(CairnTimes.parse(text, now)).slice(0, 16);
+    if (compare === 'label' && label) return `${label} ${value(before)} → ${value(after)}`;
+    if (compare === 'selector' || base_selector) return `${base_selector || 'all'} → ${selector || 'all'}`;
+    return base_from ? `before: ${time(base_from)} – ${time(base_to || 'now')}` : 'the range before';
+  }
+
+  // The button that tells the two sides, and its panel, in which they are chosen.
+  function makeChooser(context, now, alone) {
     const compare = choice('Compare by', { time: 'Time', label: 'Label or build', selector: 'Selector' });
     const span = choice('Range before', Object.fromEntries(Object.entries(SPANS).map(([k, [text]]) => [k, text])));
     const from = field(20, 'from', 'Before, from'), to = field(20, 'to', 'Before, to'), selector = field(30, '{version="1"}', 'Before, selector');
@@ -45,6 +53,9 @@ const CairnDiffView = (() => {
     const times = make('span', { className: 'bar' }, span, from, to), labels = make('span', { className: 'bar' }, name,
       make('span', { className: 'pair' }, 'before', before), make('span', { className: 'pair' }, 'after', after));
     const bar = make('form', { className: 'bar' }, make('label', {}, 'Compare by ', compare), times, labels, selector, make('button', { type: 'submit', textContent: 'Apply' }));
+    const chip = make('button', { type: 'button', className: 'sides-chip' }), panel = make('div', { id: 'sides-panel', className: 'popover sides-panel', role: 'dialog', 'aria-label': 'Sides of the comparison', hidden: true },
+      bar, make('div', { className: 'bar' }, ...alone));
+    const popover = CairnPopover.attach(chip, panel);
     const fill = (select, values, chosen) => {
       select.replaceChildren(...values.map(v => make('option', { value: v, textContent: CairnNames.label(v) || '(none)' })));
       if (values.includes(chosen)) select.value = chosen;
@@ -76,6 +87,7 @@ const CairnDiffView = (() => {
     bar.addEventListener('submit', event => {
       const none = { base_from: null, base_to: null, base_selector: null, label: null, before: null, after: null }, kind = compare.value;
       event.preventDefault();
+      popover.close();
       if (kind === 'label') context.go({ ...none, compare: kind, label: name.value, before: before.value, after: after.value });
       else if (kind === 'selector') context.go({ ...none, compare: kind, base_selector: selector.value.trim() });
       else if (span.value === 'own') context.go({ ...none, compare: null, base_from: from.value.trim(), base_to: to.value.trim() });
@@ -85,13 +97,14 @@ const CairnDiffView = (() => {
       } else context.go({ ...none, compare: null });
     });
     return {
-      bar,
+      parts: [chip, panel],
       async show(selection, signal) {
         compare.value = ['label', 'selector'].includes(selection.compare) ? selection.compare : 'time';
         span.value = selection.base_from ? 'own' : 'previous';
         from.value = selection.base_from || '';
         to.value = selection.base_to || '';
         selector.value = selection.base_selector || '';
+        chip.textContent = 'Sides: ' + CairnNames.display(sidesText(selection, Date.now()), 80);
         show();
         if (compare.value === 'label') await quiet(loadLabels(signal));
       },
@@ -99,7 +112,7 @@ const CairnDiffView = (() => {
   }
 
   // The labels whose values are probably builds, or parts of the system, most likely first.
-  const LIKELY = ['version', 'service_version', 'build', 'process_executable_build_id_gnu', 'service_name', 'host', 'comm'];
+  const LIKELY = ['version', 'service_version', 'build', CairnDeploys.BUILD_LABEL, 'service_name', 'host', 'comm'];
 
   // What can be compared instead, if a side has no samples. builds: { label, values } of the time range, or with `from` of
   // the time since then.
@@ -114,10 +127,10 @@ const CairnDiffView = (() => {
   function create(root, context) {
     let current = {}, graphs = [], kind = '', about = { unit: '', totals: [1, 1], absolute: false };
     const actions = CairnActions.create(context, () => current), links = CairnActions.links(context, () => current);
-    const chooser = context.offline ? null : makeChooser(context, () => current);
     const views = Object.entries(SHOWN).map(([value, textContent]) => make('button', { type: 'button', textContent, onclick: () => context.go({ shown: value }) }));
-    const scale = choice('Scale', SCALES), note = make('span', { className: 'soft', role: 'status' });
+    const scale = choice('Scale', SCALES), note = make('span', { className: 'soft totals', role: 'status' });
     const alone = ['Baseline alone', 'Comparison alone'].map((textContent, i) => make('button', { type: 'button', textContent, onclick: () => showAlone(i) }));
+    const chooser = context.offline ? null : makeChooser(context, () => current, alone);
     const empty = make('div', { className: 'empty', hidden: true, role: 'status' });
     const graph = make('div', { className: 'flame' }), halvesBox = make('div', { className: 'sides', hidden: true }), box = make('div', { className: 'table-box', hidden: true });
     const halves = ['Before', 'After'].map(textContent => {
@@ -125,8 +138,7 @@ const CairnDiffView = (() => {
       halvesBox.append(make('section', { className: 'part' }, make('h2', { textContent }), inner));
       return inner;
     });
-    root.append(...[chooser && chooser.bar, make('div', { className: 'bar' }, make('div', { className: 'bar', role: 'group', 'aria-label': 'How to compare' }, ...views), scale,
-      ...(context.offline ? [] : alone), note), empty, graph, halvesBox, box].filter(Boolean));
+    root.append(...[make('div', { className: 'bar' }, ...(chooser ? chooser.parts : []), make('div', { className: 'segments', role: 'group', 'aria-label': 'How to compare' }, ...views), scale, note), empty, graph, halvesBox, box].filter(Boolean));
     scale.onchange = () => context.go({ scale: scale.value === 'shares' ? null : scale.value });
 
     function showAlone(side) {
@@ -226,5 +238,5 @@ const CairnDiffView = (() => {
     };
   }
 
-  return { create, addMatcher, makeParams, suggest };
+  return { create, addMatcher, makeParams, suggest, sidesText };
 })();

@@ -20,9 +20,11 @@ const CairnLayout = (() => {
     samples_are: json[`samples${suffix}_are`], snapshots: json['snapshots' + suffix], aggregation: json.aggregation });
 
   function about(d) {
-    const side = s => `${formatValue(s.total, d.unit)}${s.aggregation === 'average' ? ', ' : ' in '}${countText(s)}, ` +
-      `${toText(s.from_ms)} to ${toText(s.to_ms)} ${zoneText(s.to_ms)}` + (s.selector ? ` ${display(s.selector)}` : '');
-    return (d.type ? display(CairnSelection.typeText(d.type)) + ' · ' : '') + d.sides.map(side).join('  →  ');
+    const [first, last] = [d.sides[0], d.sides[d.sides.length - 1]], isOneTime = first.from_ms === last.from_ms && first.to_ms === last.to_ms;
+    const end = s => { const [from, to] = [toText(s.from_ms), toText(s.to_ms)]; return from.slice(0, 10) === to.slice(0, 10) ? to.slice(11) : to; };
+    const time = s => `, ${toText(s.from_ms)} to ${end(s)} ${zoneText(s.to_ms)}`;
+    const side = s => `${formatValue(s.total, d.unit)}${s.aggregation === 'average' ? ', ' : ' in '}${countText(s)}` + (isOneTime ? '' : time(s)) + (s.selector ? ` ${display(s.selector)}` : '');
+    return (d.type ? display(CairnSelection.typeText(d.type)) + ' · ' : '') + d.sides.map(side).join('  →  ') + (isOneTime ? time(last) : '');
   }
 
   // Columns for n nodes, and the properties of the whole answer; only a diff has `self2` and `total2`.
