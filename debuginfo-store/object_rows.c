@@ -197,6 +197,11 @@ static enum status require_object_ranges(void *context, const struct file_range 
         return storage_require(context, ranges, count, err);
 }
 
+static enum status reload_object_ranges(void *context, const struct file_range *ranges, size_t count, struct error *err)
+{
+        return storage_reload(context, ranges, count, err);
+}
+
 enum status object_rows_visit(struct storage *s, const char *key, object_row_visit *visit, void *context,
                               struct error *err)
 {
@@ -209,6 +214,7 @@ enum status object_rows_visit(struct storage *s, const char *key, object_row_vis
                 return st;
         source.data = map.file.data;
         source.size = map.file.size;
+        source.reload = storage_can_reload(&map) ? reload_object_ranges : NULL;
         st = parquet_file_open_source(&source, key, &f, err);
         if (st)
                 return st;

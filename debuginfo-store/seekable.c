@@ -26,6 +26,7 @@
 #define SEEKABLE_MAGIC 0x8F92EAB1u
 #define FOOTER_BYTES 9
 #define LEVEL 3
+#define CHECKSUM_BYTES 4 /* after the blocks of a frame, RFC 8878, 3.1.1 */
 #define READ_AHEAD_BYTES MiB(4)
 #define MAX_FRAMES (LIMIT_OBJECT_BYTES / SEEKABLE_FRAME_BYTES + 1)
 
@@ -56,7 +57,7 @@ enum status seekable_compress(int in_fd, uint64_t size, int out_fd, const char *
                               struct error *err)
 {
         _cleanup_(cleanup_cctx) ZSTD_CCtx *ctx = ZSTD_createCCtx();
-        size_t bound = ZSTD_compressBound(SEEKABLE_FRAME_BYTES);
+        size_t bound = ZSTD_compressBound(SEEKABLE_FRAME_BYTES) + CHECKSUM_BYTES;
         _cleanup_free_ void *in = malloc(SEEKABLE_FRAME_BYTES);
         _cleanup_free_ void *out = malloc(bound);
         _cleanup_buf_ struct buf table;
@@ -65,7 +66,8 @@ enum status seekable_compress(int in_fd, uint64_t size, int out_fd, const char *
         enum status st;
 
         buf_init(&table, 8 * MAX_FRAMES + 64);
-        if (!ctx || !in || !out)
+        if (!ctx || !in || !out || ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_compressionLevel, LEVEL)) ||
+            ZSTD_isError(ZSTD_CCtx_setParameter(ctx, ZSTD_c_checksumFlag, 1)))
                 return error_no_memory(err);
         for (uint64_t at = 0; at < size; at += SEEKABLE_FRAME_BYTES) {
                 size_t want = size - at < SEEKABLE_FRAME_BYTES ? size - at : SEEKABLE_FRAME_BYTES;
@@ -76,7 +78,7 @@ enum status seekable_compress(int in_fd, uint64_t size, int out_fd, const char *
                         return error_os(err, errno, "cannot read back '%s'", name);
                 if ((size_t)got != want)
                         return error_set(err, ST_BAD_DATA, "'%s' was truncated while it was stored", name);
-                packed = ZSTD_compressCCtx(ctx, out, bound, in, want, LEVEL);
+                packed = ZSTD_compress2(ctx, out, bound, in, want);
                 if (ZSTD_isError(packed))
                         return error_set(err, ST_OS, "cannot compress '%s': %s", name, ZSTD_getErrorName(packed));
                 st = file_write_all(out_fd, out, packed, name, err);
@@ -217,8 +219,8 @@ static enum status read_seek_table(struct seekable_reader *r, uint64_t file_size
 
                 if (!reader_u32(&in, &packed) || !reader_u32(&in, &unpacked))
                         return reader_error(&in, err, "seek table");
-                if (packed == 0 || packed > ZSTD_compressBound(SEEKABLE_FRAME_BYTES) || unpacked == 0 ||
-                    unpacked > SEEKABLE_FRAME_BYTES)
+                if (packed == 0 || packed > ZSTD_compressBound(SEEKABLE_FRAME_BYTES) + CHECKSUM_BYTES ||
+                    unpacked == 0 || unpacked > SEEKABLE_FRAME_BYTES)
                         return error_set(err, ST_BAD_DATA, "'%s' has a damaged seek table entry %u", r->name, i);
                 r->packed_at[i + 1] = r->packed_at[i] + packed;
                 r->unpacked_at[i + 1] = r->unpacked_at[i] + unpacked;
@@ -293,7 +295,7 @@ static uint32_t find_frame_index(const struct seekable_reader *r, uint64_t offse
         return (uint32_t)next - 1;
 }
 
-static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)
+static enum status try_to_decompress(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)
 {
         size_t packed_size = r->packed_at[frame + 1] - r->packed_at[frame];
         size_t unpacked_size = r->unpacked_at[frame + 1] - r->unpacked_at[frame];
@@ -312,6 +314,17 @@ static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, v
                 return error_set(err, ST_BAD_DATA, "frame %u of '%s' is damaged: %s", frame, r->name,
                                  ZSTD_isError(got) ? ZSTD_getErrorName(got) : "wrong size");
         return ST_OK;
+}
+
+static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, void *to, struct error *err)
+{
+        const struct file_range packed = { r->packed_at[frame], r->packed_at[frame + 1] - r->packed_at[frame] };
+        enum status st = try_to_decompress(r, frame, to, err);
+
+        if (st != ST_BAD_DATA || r->fd >= 0 || !storage_can_reload(&r->map))
+                return st;
+        st = storage_reload(&r->map, &packed, 1, err);
+        return st ? st : try_to_decompress(r, frame, to, err);
 }
 
 /* Copy bytes [offset, offset + n), which lie in the frame. */

@@ -18,6 +18,11 @@ const struct read_chunk *parquet_file_chunk(const struct parquet_file *f, uint32
 /* Make the pages of a chunk present. */
 enum status parquet_require_chunk(const struct parquet_file *f, const struct read_chunk *chunk,
                                   struct error *err) MUST_CHECK;
+
+/** After a failure of reading its pages. @return ST_OK when they were loaded anew: read them again. Else `failed`, or
+ * why. */
+enum status parquet_reload_chunk(const struct parquet_file *f, const struct read_chunk *chunk, enum status failed,
+                                 struct error *err) MUST_CHECK;
 const uint8_t *parquet_file_data(const struct parquet_file *f);
 const char *parquet_file_name(const struct parquet_file *f);
 

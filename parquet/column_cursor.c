@@ -57,6 +57,8 @@ struct parquet_cursor {
         size_t levels_capacity;
 
         struct stored_page page;
+        size_t page_at; /* in the chunk */
+        bool was_reloaded;
         enum page_form form;
         uint32_t page_rows, at; /* at: rows of the page already read or skipped */
         struct hybrid_reader codes;
@@ -93,6 +95,7 @@ static void reset_cursor(struct parquet_cursor *c)
         c->rows_ahead = 0;
         c->page_rows = c->at = 0;
         c->form = PAGE_UNREAD;
+        c->was_reloaded = false;
 }
 
 void parquet_cursor_destroy(struct parquet_cursor *c)
@@ -109,8 +112,23 @@ void parquet_cursor_destroy(struct parquet_cursor *c)
         free(c);
 }
 
-static enum status fail_cursor(const struct parquet_cursor *c, enum status st, struct error *err)
+/* Once for each chunk, when there is another copy. */
+static enum status reload_chunk(struct parquet_cursor *c, enum status failed, struct error *err)
 {
+        const uint32_t node = (uint32_t)(c->node - parquet_file_schema(c->file)->nodes);
+
+        if (c->was_reloaded)
+                return failed;
+        c->was_reloaded = true;
+        return parquet_reload_chunk(c->file, parquet_file_chunk(c->file, c->group, node), failed, err);
+}
+
+/* Rows of the chunk may have been used, so it is for the next reader that damage is repaired. */
+static enum status fail_cursor(struct parquet_cursor *c, enum status st, struct error *err)
+{
+        enum status ignored = reload_chunk(c, st, NULL);
+
+        (void)ignored;
         return error_prefix(err, st, "cannot read '%s': row group %u, column '%s'", parquet_file_name(c->file),
                             c->group, c->node->name);
 }
@@ -176,6 +194,40 @@ static enum status reserve_buffer(struct parquet_cursor *c, const struct page_bu
         return reserve_page_memory(c, size > b->capacity ? size - b->capacity : 0, err);
 }
 
+/* Go back to the current page when it is damaged and there is another copy. */
+static enum status reload_page(struct parquet_cursor *c, enum status failed, struct error *err)
+{
+        enum status st = reload_chunk(c, failed, err);
+
+        c->pages.chunk.pos = c->page_at;
+        c->pages.chunk.failed = false;
+        return st ? st : page_next(&c->pages, &c->page, err);
+}
+
+static enum status find_next_page(struct parquet_cursor *c, struct error *err)
+{
+        enum status st;
+
+        c->page_at = c->pages.chunk.pos;
+        st = page_next(&c->pages, &c->page, err);
+        return st && st != ST_NOT_FOUND ? reload_page(c, st, err) : st;
+}
+
+static enum status open_found_page(struct parquet_cursor *c, struct page_buffer *into, struct read_page *ret,
+                                   struct error *err)
+{
+        const struct page_header before = c->page.header;
+        enum status st = page_open(&c->pages, &c->page, into, ret, err);
+
+        if (!st)
+                return ST_OK;
+        st = reload_page(c, st, err);
+        if (!st && (c->page.header.type != before.type || c->page.header.value_count != before.value_count ||
+                    c->page.header.unpacked != before.unpacked || c->page.header.encoding != before.encoding))
+                return error_set(err, ST_BAD_DATA, "a page's header was damaged");
+        return st ? st : page_open(&c->pages, &c->page, into, ret, err);
+}
+
 static enum status read_dictionary_page(struct parquet_cursor *c, struct error *err)
 {
         struct read_page p;
@@ -187,7 +239,7 @@ static enum status read_dictionary_page(struct parquet_cursor *c, struct error *
                 c->dict_bytes = st ? c->dict_bytes : entries;
         }
         if (!st)
-                st = page_open(&c->pages, &c->page, &c->dictionary, &p, err);
+                st = open_found_page(c, &c->dictionary, &p, err);
         return st ? st : value_read_dictionary(&c->values, &p, err);
 }
 
@@ -201,7 +253,7 @@ static enum status next_data_page(struct parquet_cursor *c, struct error *err)
                 if (empty++ > EMPTY_PAGES_MAX)
                         return error_set(err, ST_BAD_DATA, "it has more than %d pages without a value in a row",
                                          EMPTY_PAGES_MAX);
-                st = page_next(&c->pages, &c->page, err);
+                st = find_next_page(c, err);
                 if (st == ST_NOT_FOUND)
                         return error_set(err, ST_BAD_DATA, "its pages have fewer rows than its row group");
                 if (!st && c->page.header.type == PAGE_DICTIONARY)
@@ -347,7 +399,7 @@ static enum status unpack_page(struct parquet_cursor *c, struct error *err)
                 keeps ? reserve_kept_page(c, err) : reserve_buffer(c, &c->buffer, c->page.header.unpacked, err);
 
         if (!st)
-                st = page_open(&c->pages, &c->page, keeps ? NULL : &c->buffer, &p, err);
+                st = open_found_page(c, keeps ? NULL : &c->buffer, &p, err);
         if (!st)
                 st = count_page_values(c, &p, &count, err);
         if (st)

@@ -23,25 +23,75 @@ static enum status require_ranges(const struct parquet_file *f, const struct fil
         return f->source.require ? f->source.require(f->source.context, ranges, count, err) : ST_OK;
 }
 
-/* A size that is too large is left to footer_read(). */
-static enum status require_footer(const struct parquet_file *f, struct error *err)
+/* Damage may look like what is not supported, or too large. */
+static bool may_be_damage(enum status st)
+{
+        return st == ST_BAD_DATA || st == ST_UNSUPPORTED || st == ST_TOO_BIG;
+}
+
+static enum status reload_range(const struct parquet_file *f, const struct file_range *range, enum status failed,
+                                struct error *err)
+{
+        return may_be_damage(failed) && f->source.reload ? f->source.reload(f->source.context, range, 1, err) : failed;
+}
+
+static struct file_range get_end_range(const struct parquet_file *f)
 {
         const uint64_t size = f->source.size, end = size < PARQUET_END_BYTES ? size : PARQUET_END_BYTES;
+
+        return (struct file_range){ size - end, end };
+}
+
+/* False: the end of the file has it, or its size is too large, which is left to footer_read(). */
+static bool find_larger_footer(const struct parquet_file *f, struct file_range *ret)
+{
+        const uint64_t size = f->source.size;
+        uint32_t n;
+
+        memcpy(&n, (const uint8_t *)f->source.data + size - PARQUET_TAIL_BYTES, sizeof n);
+        n = le32toh(n);
+        if ((uint64_t)n + PARQUET_TAIL_BYTES <= get_end_range(f).size || n > size - PARQUET_TAIL_BYTES ||
+            n > LIMIT_PARQUET_FOOTER_BYTES)
+                return false;
+        *ret = (struct file_range){ size - PARQUET_TAIL_BYTES - n, n };
+        return true;
+}
+
+static enum status require_footer(const struct parquet_file *f, struct error *err)
+{
+        const struct file_range end = get_end_range(f);
         struct file_range footer;
-        uint32_t footer_size;
         enum status st;
 
-        if (!f->source.require || size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES)
+        if (!f->source.require || f->source.size < PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES)
                 return ST_OK;
-        st = require_ranges(f, &(struct file_range){ size - end, end }, 1, err);
+        st = require_ranges(f, &end, 1, err);
+        return !st && find_larger_footer(f, &footer) ? require_ranges(f, &footer, 1, err) : st;
+}
+
+static enum status load_footer(struct parquet_file *f, const char *name, struct error *err)
+{
+        enum status st;
+
+        arena_init(&f->arena, LIMIT_PARQUET_METADATA_BYTES);
+        f->name = arena_strndup(&f->arena, name, strlen(name));
+        st = f->name ? require_footer(f, err) : error_no_memory(err);
+        return st ? st : footer_read(f->source.data, f->source.size, !f->source.require, &f->arena, &f->footer, err);
+}
+
+static enum status reload_footer(struct parquet_file *f, const char *name, enum status failed, struct error *err)
+{
+        const struct file_range end = get_end_range(f);
+        struct file_range footer;
+        enum status st = reload_range(f, &end, failed, err);
+
+        if (!st && end.size >= PARQUET_MAGIC_BYTES + PARQUET_TAIL_BYTES && find_larger_footer(f, &footer))
+                st = reload_range(f, &footer, failed, err);
         if (st)
                 return st;
-        memcpy(&footer_size, (const uint8_t *)f->source.data + size - PARQUET_TAIL_BYTES, sizeof footer_size);
-        footer = (struct file_range){ size - PARQUET_TAIL_BYTES - le32toh(footer_size), le32toh(footer_size) };
-        if (footer.size + PARQUET_TAIL_BYTES <= end || footer.size > size - PARQUET_TAIL_BYTES ||
-            footer.size > LIMIT_PARQUET_FOOTER_BYTES)
-                return ST_OK;
-        return require_ranges(f, &footer, 1, err);
+        arena_deinit(&f->arena);
+        f->footer = (struct read_footer){ 0 };
+        return load_footer(f, name, err);
 }
 
 enum status parquet_file_open_source(const struct parquet_source *source, const char *name, struct parquet_file **ret,
@@ -53,11 +103,9 @@ enum status parquet_file_open_source(const struct parquet_source *source, const 
         if (!f)
                 return error_no_memory(err);
         f->source = *source;
-        arena_init(&f->arena, LIMIT_PARQUET_METADATA_BYTES);
-        f->name = arena_strndup(&f->arena, name, strlen(name));
-        st = f->name ? require_footer(f, err) : error_no_memory(err);
-        if (!st)
-                st = footer_read(source->data, source->size, !source->require, &f->arena, &f->footer, err);
+        st = load_footer(f, name, err);
+        if (st)
+                st = reload_footer(f, name, st, err);
         if (st) {
                 st = error_prefix(err, st, "cannot read '%s'", name);
                 parquet_file_close(f);
@@ -117,6 +165,12 @@ struct file_range parquet_file_get_chunk_range(const struct parquet_file *f, uin
 enum status parquet_require_chunk(const struct parquet_file *f, const struct read_chunk *chunk, struct error *err)
 {
         return require_ranges(f, &(struct file_range){ chunk->start, chunk->size }, 1, err);
+}
+
+enum status parquet_reload_chunk(const struct parquet_file *f, const struct read_chunk *chunk, enum status failed,
+                                 struct error *err)
+{
+        return reload_range(f, &(struct file_range){ chunk->start, chunk->size }, failed, err);
 }
 
 const uint8_t *parquet_file_data(const struct parquet_file *f)
@@ -196,6 +250,8 @@ enum status parquet_read_column(const struct parquet_file *f, uint32_t group, ui
         g = &f->footer.groups[group];
         st = parquet_require_chunk(f, &g->chunks[n->column], err);
         if (!st)
+                st = chunk_read(f->source.data, n, &g->chunks[n->column], g->rows, ret, err);
+        if (st && !(st = parquet_reload_chunk(f, &g->chunks[n->column], st, err)))
                 st = chunk_read(f->source.data, n, &g->chunks[n->column], g->rows, ret, err);
         return st ? error_prefix(err, st, "cannot read '%s': row group %u, column '%s'", f->name, group, n->name)
                   : ST_OK;

@@ -125,6 +125,17 @@ enum status storage_require(struct storage_map *m, const struct file_range *rang
         return m->storage->operations->require ? m->storage->operations->require(m, ranges, count, err) : ST_OK;
 }
 
+bool storage_can_reload(const struct storage_map *m)
+{
+        return m->storage->operations->reload;
+}
+
+enum status storage_reload(struct storage_map *m, const struct file_range *ranges, size_t count, struct error *err)
+{
+        return storage_can_reload(m) ? m->storage->operations->reload(m, ranges, count, err)
+                                     : error_set(err, ST_UNSUPPORTED, "there is no other copy");
+}
+
 bool storage_has_at_hand(struct storage *s, const char *key)
 {
         return !s->operations->has_at_hand || s->operations->has_at_hand(s, key);

@@ -121,6 +121,14 @@ void storage_unmap(struct storage_map *m);
 enum status storage_require(struct storage_map *m, const struct file_range *ranges, size_t count,
                             struct error *err) MUST_CHECK;
 
+/**
+ * Get ranges anew, of which what was read is not what was put. Others may read the map meanwhile.
+ * @return ST_UNSUPPORTED when there is no other copy than the one that was read.
+ */
+enum status storage_reload(struct storage_map *m, const struct file_range *ranges, size_t count,
+                           struct error *err) MUST_CHECK;
+bool storage_can_reload(const struct storage_map *m);
+
 /** Whether a map of the object needs no answer of a network: the object, or its end, is here. Any thread. */
 bool storage_has_at_hand(struct storage *s, const char *key);
 

@@ -24,6 +24,8 @@ struct storage_operations {
         enum status (*map)(struct storage *s, const char *key, size_t max, struct storage_map *ret, struct error *err);
         /* Both NULL when a map is of file_map_open() and whole. */
         enum status (*require)(struct storage_map *m, const struct file_range *ranges, size_t count, struct error *err);
+        enum status (*reload)(struct storage_map *m, const struct file_range *ranges, size_t count,
+                              struct error *err); /* NULL: it cannot */
         void (*unmap)(struct storage_map *m);
         bool (*has_at_hand)(struct storage *s, const char *key); /* NULL: true */
         enum status (*list)(struct storage *s, const char *folder, const char *after, storage_visit *visit,

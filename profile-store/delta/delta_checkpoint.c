@@ -530,21 +530,13 @@ static enum status read_checkpoint_group(struct parquet_file *f, uint32_t group,
         return st;
 }
 
-enum status delta_checkpoint_read(const struct delta_place *p, int64_t version, struct delta_actions *ret,
-                                  struct error *err)
+static enum status read_mapped_checkpoint(const struct storage_map *map, const char *name, struct delta_actions *ret,
+                                          struct error *err)
 {
-        _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_CHECKPOINT_SUFFIX);
-        _cleanup_free_ char *name = key ? storage_make_name(p->storage, key) : NULL;
-        _cleanup_storage_map_ struct storage_map map = { 0 };
         struct delta_actions a = { 0 };
         struct parquet_file *f = NULL;
-        enum status st =
-                name ? storage_map(p->storage, key, LIMIT_PARQUET_FILE_BYTES, &map, err) : error_no_memory(err);
+        enum status st = parquet_file_open(map->file.data, map->file.size, name, &f, err);
 
-        if (!st)
-                st = storage_require(&map, &(struct file_range){ 0, map.file.size }, 1, err);
-        if (!st)
-                st = parquet_file_open(map.file.data, map.file.size, name, &f, err);
         for (uint32_t g = 0; !st && g < parquet_file_row_groups(f); g++)
                 st = read_checkpoint_group(f, g, &a, err);
         parquet_file_close(f);
@@ -555,4 +547,26 @@ enum status delta_checkpoint_read(const struct delta_place *p, int64_t version, 
         else
                 *ret = a;
         return st;
+}
+
+enum status delta_checkpoint_read(const struct delta_place *p, int64_t version, struct delta_actions *ret,
+                                  struct error *err)
+{
+        _cleanup_free_ char *key = delta_make_version_key(p, version, DELTA_CHECKPOINT_SUFFIX);
+        _cleanup_free_ char *name = key ? storage_make_name(p->storage, key) : NULL;
+        _cleanup_storage_map_ struct storage_map map = { 0 };
+        struct file_range whole = { 0 };
+        enum status st =
+                name ? storage_map(p->storage, key, LIMIT_PARQUET_FILE_BYTES, &map, err) : error_no_memory(err);
+
+        if (st)
+                return st;
+        whole.size = map.file.size;
+        st = storage_require(&map, &whole, 1, err);
+        if (!st)
+                st = read_mapped_checkpoint(&map, name, ret, err);
+        if (st != ST_BAD_DATA || !storage_can_reload(&map))
+                return st;
+        st = storage_reload(&map, &whole, 1, err);
+        return st ? st : read_mapped_checkpoint(&map, name, ret, err);
 }

@@ -28,6 +28,11 @@ static enum status require_map_ranges(void *context, const struct file_range *ra
         return storage_require(context, ranges, count, err);
 }
 
+static enum status reload_map_ranges(void *context, const struct file_range *ranges, size_t count, struct error *err)
+{
+        return storage_reload(context, ranges, count, err);
+}
+
 static enum status open_part_file(const struct table_part *part, bool is_cached_only, struct part_file *ret,
                                   struct error *err)
 {
@@ -43,6 +48,7 @@ static enum status open_part_file(const struct table_part *part, bool is_cached_
         ret->map.is_cached_only = is_cached_only;
         source.data = ret->map.file.data;
         source.size = ret->map.file.size;
+        source.reload = storage_can_reload(&ret->map) ? reload_map_ranges : NULL;
         return parquet_file_open_source(&source, part->path, &ret->file, err);
 }
 

@@ -32,7 +32,7 @@ static struct metric kept = METRIC_COUNTER("cairn_object_store_cache_kept_total"
                                            "Objects of an object store of which a cache had parts at its start.", "");
 static struct metric damaged =
         METRIC_COUNTER("cairn_object_store_cache_damaged_total",
-                       "Blocks of a cache that were damaged on the disk, and were fetched again.", "");
+                       "Blocks of a cache that were damaged on the disk or on the way, and were fetched again.", "");
 
 struct remote_object {
         struct lru_entry lru; /* first */
@@ -284,6 +284,20 @@ static void drop_damaged_block(struct remote_cache *c, struct remote_object *o, 
         c->bytes -= o->is_known ? BLOCK : 0;
         o->is_changed = true;
         pthread_mutex_unlock(&c->lock);
+}
+
+void remote_cache_drop(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges, size_t count)
+{
+        pthread_mutex_lock(&o->fetching);
+        for (size_t i = 0; i < count; i++) {
+                uint64_t end = (ranges[i].offset + ranges[i].size + BLOCK - 1) / BLOCK;
+
+                for (uint64_t b = ranges[i].offset / BLOCK; b < end && b < o->blocks.count; b++) {
+                        if (is_bit_set(o->blocks.present, b))
+                                drop_damaged_block(c, o, b);
+                }
+        }
+        pthread_mutex_unlock(&o->fetching);
 }
 
 /* With `fetching`. */

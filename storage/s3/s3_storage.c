@@ -322,6 +322,13 @@ static enum status require_s3_ranges(struct storage_map *m, const struct file_ra
                                      err);
 }
 
+static enum status reload_s3_ranges(struct storage_map *m, const struct file_range *ranges, size_t count,
+                                    struct error *err)
+{
+        remote_cache_drop(get_cache(m->storage), m->state, ranges, count);
+        return require_s3_ranges(m, ranges, count, err);
+}
+
 static void unmap_s3_object(struct storage_map *m)
 {
         if (m->file.data)
@@ -570,6 +577,7 @@ static const struct storage_operations s3_operations = {
         .open = open_s3_object,
         .map = map_s3_object,
         .require = require_s3_ranges,
+        .reload = reload_s3_ranges,
         .unmap = unmap_s3_object,
         .has_at_hand = has_s3_object_at_hand,
         .list = list_s3_objects,

@@ -37,6 +37,12 @@ for kind in short shifted; do
         is "$(sum_of --server "$replica")" 100 "two of them are asked for again"
 done
 
+start_replica damaged
+order mangle/damaged/1/.parquet >"$tmp/order"
+is "$(sum_of --server "$replica")" 100 "what was damaged on its way is recognized by its checksum, and fetched again"
+damaged=$(curl -sS "$replica/metrics" | awk '/^cairn_object_store_cache_damaged_total/ { print $2 }')
+is "$damaged" 1 "the damage is counted"
+
 order mangle/list/1000 >"$tmp/order"
 like "$("$cairn" serve --read-only --store "$address" --data "$tmp/late" --listen 127.0.0.1:0 2>&1)" \
         'the object store does not answer' "lists that are cut: a replica ends with the reason"

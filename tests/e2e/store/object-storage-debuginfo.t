@@ -158,8 +158,14 @@ is "$(objects | grep -v 'version\|symbol-table')" "debuginfo dwarf program.debug
 unlike "$(keys)" 'objects/.*/executable-' "a removed object leaves the store"
 stop_server
 rm -rf "$data"
+order mangle/damaged/1/.zst >"$tmp/order"
 start_server --store "$address"
 is "$(listed | jq length)" 1 "it does not come back on another machine"
+curl -sS -o "$tmp/repaired" "$url/buildid/$id/debuginfo"
+is "$(sha256sum <"$tmp/repaired")" "$(sha256sum <"$tmp/built/program.debug")" \
+        "debuginfo that was damaged on its way is fetched again"
+is "$(metric cairn_object_store_cache_damaged_total)" 1 "the damage is counted"
+order mangle/damaged/0 >"$tmp/order"
 stop_server
 
 # ---- what is refused ----

@@ -27,8 +27,9 @@ wait until PUT /-/resume, PUT /-/stall/commits those that put a file of a Delta 
 file of a table; GET /-/stalled counts those that wait, GET /-/stalled/paths their paths. PUT /-/delay/MILLISECONDS lets
 each request take that long. PUT /-/mangle/KIND/N changes the answers to the next N requests of a kind: "short" objects
 have half of their bytes, "shifted" ranges are one byte further, and "list"s are cut in the middle, all with a
-Content-Length that says so; "whole" objects are the answers to ranges; "damaged" ones have a wrong byte in each 1,000; N is 0
-to end that. A failing request is refused with 503, or has its effect while its answer is lost, is 500, or is cut short.
+Content-Length that says so; "whole" objects are the answers to ranges; the first page or frame of "damaged" ones has a
+wrong byte, where their key ends with a further component of the order; N is 0 to end that. A failing request is refused
+with 503, or has its effect while its answer is lost, is 500, or is cut short.
 """
 import datetime
 import http.client
@@ -45,6 +46,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BUCKET = 'cairn-test'
+DAMAGED_AT = 100  # byte of an answer
 
 
 class Proxy(BaseHTTPRequestHandler):
@@ -75,6 +77,7 @@ class Proxy(BaseHTTPRequestHandler):
     directory = None
     mangling = None
     mangled_left = 0
+    damaged_suffix = ''
 
     def date_time_string(self, timestamp=None):
         return super().date_time_string((timestamp or time.time()) + Proxy.ahead_s)
@@ -123,7 +126,8 @@ class Proxy(BaseHTTPRequestHandler):
         elif word == 'ahead':
             Proxy.ahead_s = int(value)
         elif word == 'mangle':
-            Proxy.mangling, Proxy.mangled_left = value.split('/')[0], int(value.split('/')[1])
+            Proxy.mangling, Proxy.mangled_left, Proxy.damaged_suffix = (value + '/').split('/')[:3]
+            Proxy.mangled_left = int(Proxy.mangled_left)
         elif word == 'delay':
             Proxy.delay_s = int(value) / 1000
         elif word == 'held':
@@ -189,7 +193,7 @@ class Proxy(BaseHTTPRequestHandler):
         """The headers and the content of an answer as an order wants them."""
         is_list = 'list-type=2' in self.path
         applies = {'list': is_list, 'short': not is_list, 'shifted': 'Content-Range' in headers,
-                   'damaged': self.path.endswith('.parquet')}
+                   'damaged': self.path.endswith(self.damaged_suffix)}
         if self.command != 'GET' or code >= 300 or not data or not applies.get(Proxy.mangling):
             return headers, data
         with self.lock:
@@ -197,7 +201,7 @@ class Proxy(BaseHTTPRequestHandler):
             if Proxy.mangled_left < 0:
                 return headers, data
         if Proxy.mangling == 'damaged':
-            return headers, damage(data)
+            return headers, data[:DAMAGED_AT] + bytes([data[DAMAGED_AT] ^ 1]) + data[DAMAGED_AT + 1:]
         if Proxy.mangling != 'shifted':
             return headers, data[:len(data) // 2]
         first, last, size = re.fullmatch(r'bytes (\d+)-(\d+)/(\d+)', headers['Content-Range']).groups()
@@ -317,13 +321,6 @@ def serve_keys(port_file):
     service = ThreadingHTTPServer(('127.0.0.1', 0), KeyService)
     write_port(port_file, service)
     service.serve_forever()
-
-
-def damage(data):
-    changed = bytearray(data)
-    for at in range(0, len(data), 1000):
-        changed[at] ^= 1
-    return bytes(changed)
 
 
 def make_client(port):
