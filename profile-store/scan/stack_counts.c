@@ -40,11 +40,11 @@ static size_t find_end_of_type(const struct scan_group_sums *s, size_t first)
         return end;
 }
 
-/* Add up the periods of each type, and keep the type with most samples. of_type: NOT_COUNTED, by stack. */
-static enum status count_by_type(struct stack_counts *c, const struct sample_count_rule *rules,
-                                 struct counted_samples *of_type, struct work_meter *meter, struct error *err)
+/* Add up the groups of each type, and keep the type with most samples. of_type: NOT_COUNTED, by stack. */
+static enum status count_by_type(const struct scan_group_sums *s, const struct sample_count_rule *rules,
+                                 struct counted_samples *of_type, struct counted_samples *most,
+                                 struct work_meter *meter, struct error *err)
 {
-        const struct scan_group_sums *s = &c->sums;
         enum status st = ST_OK;
 
         for (size_t first = 0, end; !st && first < s->count; first = end) {
@@ -61,15 +61,27 @@ static enum status count_by_type(struct stack_counts *c, const struct sample_cou
                         else
                                 sample_count_add(to, count);
                 }
-                for (size_t i = first; i < end; i++) { /* a stack has a sum for each period */
+                for (size_t i = first; i < end; i++) { /* a stack has a sum for each group */
                         struct counted_samples *count = &of_type[s->items[i].item];
 
                         if (count->whole != NOT_COUNTED)
-                                keep_most(&c->samples[s->items[i].item], *count);
+                                keep_most(&most[s->items[i].item], *count);
                         count->whole = NOT_COUNTED;
                 }
         }
         return st;
+}
+
+enum status scan_group_sums_count_stacks(const struct scan_group_sums *s, const struct sample_count_rule *rules,
+                                         struct work_meter *meter, struct counted_samples *ret, struct error *err)
+{
+        _cleanup_free_ struct counted_samples *of_type = calloc(s->stacks.count + 1, sizeof *of_type);
+
+        if (!of_type)
+                return error_no_memory(err);
+        for (size_t i = 0; i < s->stacks.count; i++) /* each has a sum */
+                ret[i].whole = of_type[i].whole = NOT_COUNTED;
+        return count_by_type(s, rules, of_type, ret, meter, err);
 }
 
 static void sum_values(struct stack_counts *c)
@@ -96,23 +108,19 @@ enum status stack_counts_load(struct store_scan *scan, const struct scan_filter 
                                           .type_count = types ? types->count : 0 };
         _cleanup_stack_counts_ struct stack_counts c = { .memory.use = MEMORY_QUERIES };
         _cleanup_free_ struct sample_count_rule *rules = NULL;
-        _cleanup_free_ struct counted_samples *of_type = NULL;
         enum status st = store_scan_sum_groups(scan, filter, &by, &c.sums, err);
         size_t n = c.sums.stacks.count + 1;
 
         if (!st)
-                st = memory_reserve(&c.memory, n * (sizeof *c.samples + sizeof *of_type + sizeof *c.values), err);
+                st = memory_reserve(&c.memory, n * (2 * sizeof *c.samples + sizeof *c.values), err);
         if (st)
                 return st;
         rules = scan_group_sums_list_count_rules(&c.sums);
         c.samples = calloc(n, sizeof *c.samples);
-        of_type = calloc(n, sizeof *of_type);
         c.values = calloc(n, sizeof *c.values);
-        if (!rules || !c.samples || !of_type || !c.values)
+        if (!rules || !c.samples || !c.values)
                 return error_no_memory(err);
-        for (size_t i = 0; i < c.sums.stacks.count; i++) /* each has a sum */
-                c.samples[i].whole = of_type[i].whole = NOT_COUNTED;
-        st = count_by_type(&c, rules, of_type, scan->meter, err);
+        st = scan_group_sums_count_stacks(&c.sums, rules, scan->meter, c.samples, err);
         if (st)
                 return st;
         sum_values(&c);

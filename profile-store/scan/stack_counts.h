@@ -25,6 +25,14 @@ struct stack_counts {
 void stack_counts_deinit(struct stack_counts *c); /* also fine on a zeroed one */
 #define _cleanup_stack_counts_ _cleanup_(stack_counts_deinit)
 
+/**
+ * Count the samples of each stack of sums by stack.
+ * @param ret  room for one per stack; undefined after a failure.
+ */
+enum status scan_group_sums_count_stacks(const struct scan_group_sums *s, const struct sample_count_rule *rules,
+                                         struct work_meter *meter, struct counted_samples *ret,
+                                         struct error *err) MUST_CHECK;
+
 /** @param types  only samples of these; NULL: all that the filter selects. */
 enum status stack_counts_load(struct store_scan *scan, const struct scan_filter *filter, const struct scan_names *types,
                               struct stack_counts *ret, struct error *err) MUST_CHECK;

@@ -23,6 +23,7 @@
 #include "common/memory/arena.h"
 #include "common/text/csv.h"
 #include "parquet/parquet_writer.h"
+#include "profile-store/scan/stack_counts.h"
 #include "profile-store/scan_groups.h"
 #include "query/engine/location_frames.h"
 #include "query/engine/selector.h"
@@ -353,7 +354,6 @@ static enum status put_export_row(struct export *e, const struct export_row *r, 
         if (!rest)
                 return buf_status(&e->rest, err, "labels");
         e->result.rows++;
-        e->result.samples += r->samples;
         if (e->writer) {
                 put_parquet_row(e, r, rest);
                 return parquet_writer_end_rows(e->writer, 1, err);
@@ -441,9 +441,25 @@ static void get_leaf_frame(const struct export_step *s, size_t stack, struct exp
         row->line = s->locations.lines[last - 1];
 }
 
+/* Samples that several types count are in the total once. */
+static enum status count_step_samples(struct export *e, const struct export_step *s,
+                                      const struct sample_count_rule *rules, struct error *err)
+{
+        _cleanup_free_ struct counted_samples *counts = calloc(s->sums.stacks.count + 1, sizeof *counts);
+        enum status st;
+
+        if (!counts)
+                return error_no_memory(err);
+        st = scan_group_sums_count_stacks(&s->sums, rules, NULL, counts, err);
+        for (size_t i = 0; !st && i < s->sums.stacks.count; i++)
+                sample_count_add(&e->result.samples, counts[i]);
+        return st;
+}
+
 static enum status export_step_rows(struct export *e, const struct export_step *s, int64_t from, struct error *err)
 {
-        enum status st = ST_OK;
+        _cleanup_free_ struct sample_count_rule *rules = scan_group_sums_list_count_rules(&s->sums);
+        enum status st = rules ? count_step_samples(e, s, rules, err) : error_no_memory(err);
 
         for (size_t i = 0; !st && i < s->sums.count; i++) {
                 const struct scan_group_sum *sum = &s->sums.items[i];
@@ -453,7 +469,8 @@ static enum status export_step_rows(struct export *e, const struct export_step *
                                           .unit = group->unit,
                                           .period = group->period,
                                           .value = sum->value,
-                                          .samples = sum->samples,
+                                          .samples = sample_count_round(
+                                                  compute_sample_count(&rules[sum->group], sum->value, sum->samples)),
                                           .labels = group->labels,
                                           .label_count = group->label_count };
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "profile-formats/sample_count.h"
 #include "profile-store/profile_store.h"
 
 #define EXPORT_STEP_LEAST_NS INT64_C(1000000000)
@@ -31,7 +32,8 @@ struct export_options {
 };
 
 struct export_result {
-        uint64_t rows, samples;
+        uint64_t rows;
+        struct counted_samples samples; /* those of several types of one profile count once */
 };
 
 /**

@@ -92,6 +92,7 @@ enum status store_export_command(const struct store_command *c, const char *sele
                 symbol_index_close(options.symbols);
         if (!st && c->output) /* the output may be standard output by another name */
                 fprintf(stderr, "%s: %s of %s\n", c->output, COUNTED(r.rows, "row", "rows"),
-                        COUNTED(r.samples, "sample", "samples"));
+                        r.samples.are_stacks ? COUNTED(sample_count_round(r.samples), "stack", "stacks")
+                                             : COUNTED(sample_count_round(r.samples), "sample", "samples"));
         return st;
 }
