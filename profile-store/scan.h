@@ -215,7 +215,7 @@ struct scan_uploads {
         struct scan_upload *poor; /* locations with symbol names only; debuginfo would add lines and inlined frames */
         size_t poor_count;
         struct counted_samples samples; /* all that the filter selects */
-        char unit[32];                  /* of values; "" when nothing matched or units differ */
+        char unit[32];                  /* of values; "" when nothing matched, units differ or a type is a gauge */
 };
 
 /** @param types  only samples of these; NULL: all that the filter selects. */

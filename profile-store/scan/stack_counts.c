@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile-formats/profile_type.h"
 #include "profile-store/scan/scan_internal.h"
 
 void stack_counts_deinit(struct stack_counts *c)
@@ -84,6 +85,7 @@ enum status scan_group_sums_count_stacks(const struct scan_group_sums *s, const 
         return count_by_type(s, rules, of_type, ret, meter, err);
 }
 
+/* Values of gauges are those of snapshots, whose sum means nothing. */
 static void sum_values(struct stack_counts *c)
 {
         const struct scan_group_sums *s = &c->sums;
@@ -95,8 +97,9 @@ static void sum_values(struct stack_counts *c)
                 if (__builtin_add_overflow(*value, s->items[i].value, value))
                         *value = s->items[i].value < 0 ? INT64_MIN : INT64_MAX;
         }
-        for (size_t i = 1; i < s->group_count; i++)
-                has_one_unit = has_one_unit && strcmp(s->groups[i].unit, s->groups[0].unit) == 0;
+        for (size_t i = 0; i < s->group_count; i++)
+                has_one_unit = has_one_unit && strcmp(s->groups[i].unit, s->groups[0].unit) == 0 &&
+                               !profile_type_is_gauge(s->groups[i].type);
         if (s->group_count && has_one_unit && strlen(s->groups[0].unit) < sizeof c->unit)
                 memcpy(c->unit, s->groups[0].unit, strlen(s->groups[0].unit) + 1);
 }

@@ -18,7 +18,7 @@ struct stack_counts {
         struct scan_group_sums sums;     /* by type, unit and period */
         struct counted_samples *samples; /* by stack of sums.stacks; owned */
         int64_t *values;                 /* by stack, likewise; of all types: meaningful if they have one unit */
-        char unit[32];                   /* of values; "" when nothing matched or units differ */
+        char unit[32];                   /* of values; "" when nothing matched, units differ or a type is a gauge */
         struct memory_reservation memory;
 };
 

@@ -43,7 +43,9 @@ const CairnDebuginfoView = (() => {
       if (answer.unit !== undefined || !answer.samples) return answer;
       const { selector, from, to } = selection, types = await context.api.query('types', { selector, from, to }, signal);
       const type = PREFERRED.map(p => types.find(t => p.test(t))).find(Boolean) || types[0];
-      const costs = await ask({ ...selection, type }, signal), value = new Map([...costs.missing, ...costs.poor].map(r => [r.build_id, r.value]));
+      const costs = await ask({ ...selection, type }, signal);
+      if (costs.unit === undefined) return answer;
+      const value = new Map([...costs.missing, ...costs.poor].map(r => [r.build_id, r.value]));
       const add = rows => rows.map(r => ({ ...r, value: value.get(r.build_id) ?? 0 }));
       return { ...answer, unit: costs.unit, missing: add(answer.missing), poor: add(answer.poor) };
     }

@@ -327,6 +327,41 @@ START_TEST(samples_of_an_unknown_period_add_their_stacks)
 }
 END_TEST
 
+START_TEST(values_of_a_gauge_are_not_added_up)
+{
+        static const struct {
+                const char *type, *unit;
+        } cases[] = { { "memory:alloc_space:bytes:space:bytes", "bytes" },
+                      { "memory:inuse_space:bytes:space:bytes", "" } };
+        struct store_scan *scan;
+        struct scan_uploads u;
+        struct error err;
+
+        load("ffffff", QUALITY_SYMTAB, false);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                struct scan_filter filter = { .from_unix_ns = INT64_MIN, .to_unix_ns = INT64_MAX };
+                struct profile_type type;
+                struct test_profile t;
+                uint32_t leaf;
+
+                test_profile_init(&t, "ffffff", "/bin/x");
+                leaf = test_location(&t, UNKNOWN);
+                type = (struct profile_type){ .id = test_string(&t, cases[i].type), .unit = test_string(&t, "bytes") };
+                check_ok(profile_add_type(&t.p, &type, &t.type, &err), &err);
+                for (int snapshot = 0; snapshot < 3; snapshot++)
+                        test_sample(&t, T0 + snapshot, 4096, &leaf, 1, NULL);
+                append(&t);
+                flush();
+                filter.type = cases[i].type;
+                check_ok(store_scan_begin(store, &scan, &err), &err);
+                check_ok(store_scan_rank_uploads(scan, &filter, NULL, &u, &err), &err);
+                ck_assert_uint_eq(u.missing_count, 1);
+                ck_assert_str_eq(u.unit, cases[i].unit);
+                store_scan_end(scan);
+        }
+}
+END_TEST
+
 START_TEST(object_with_full_debuginfo_requests_no_upload)
 {
         struct store_scan *scan;
@@ -407,5 +442,5 @@ END_TEST
 TEST_SUITE_WITH_FIXTURE("missing", new_locations_without_frames_are_counted_by_reason,
                         locations_with_frames_have_no_reason, only_reasons_fixed_by_debuginfo_request_upload,
                         samples_are_counted_once_by_the_type_with_most, samples_of_an_unknown_period_add_their_stacks,
-                        object_with_full_debuginfo_requests_no_upload, object_is_listed_once_with_main_reason,
-                        sender_names_without_lines_request_upload)
+                        values_of_a_gauge_are_not_added_up, object_with_full_debuginfo_requests_no_upload,
+                        object_is_listed_once_with_main_reason, sender_names_without_lines_request_upload)
