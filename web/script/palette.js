@@ -84,13 +84,18 @@ const CairnPalette = (() => {
     return [...weights.keys()].sort((a, b) => weights.get(b) - weights.get(a) || (a < b ? -1 : 1));
   }
 
-  // The hue of a category is the same in all graphs of a page: the first categories, the heaviest of a graph first, get
-  // unique hues, the others one by the hash of their name.
+  // The hue of a category is that of its name without numbers, in every page and version. It is the same in all graphs of
+  // a page: of its first categories, the heaviest of a graph first, one whose hue is taken gets the next free one.
   const OWN = HUES.filter(h => h !== KERNEL), ASSIGNED_MAX = 20000, assigned = new Map();
   function hueOf(mode, category) {
     if (!assigned.has(mode) || assigned.get(mode).size >= ASSIGNED_MAX) assigned.set(mode, new Map());
     const hues = assigned.get(mode);
-    if (!hues.has(category)) hues.set(category, hues.size < OWN.length ? OWN[hues.size] : OWN[hash(category) % OWN.length]);
+    if (!hues.has(category)) {
+      const taken = hues.size < OWN.length ? new Set(hues.values()) : new Set();
+      let at = hash(category.replace(/\d+/g, '')) % OWN.length;
+      while (taken.has(OWN[at])) at = (at + 1) % OWN.length;
+      hues.set(category, OWN[at]);
+    }
     return hues.get(category);
   }
 

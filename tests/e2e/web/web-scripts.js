@@ -10,8 +10,9 @@ const media = { matches: false, addEventListener() {} };
 const names = ['CairnUnits', 'CairnNames', 'CairnSearch', 'CairnLayout', 'CairnChange', 'CairnPalette', 'CairnFlameSearch', 'CairnFlameKeys', 'CairnFilters',
   'CairnTable', 'CairnDiffView', 'CairnSandwich', 'CairnOfflineApi'];
 const script = process.argv.slice(2).map(f => readFileSync(f, 'utf8')).join('\n');
-const cairn = new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
+const load = () => new Function('document', 'matchMedia', 'localStorage', 'addEventListener', `${script}\nreturn { ${names.join(', ')} };`)(
   { documentElement: { dataset: {} } }, () => media, { getItem: () => null }, () => {});
+const cairn = load();
 const { CairnUnits, CairnNames, CairnSearch, CairnLayout, CairnChange, CairnPalette, CairnFlameSearch, CairnFilters, CairnTable, CairnDiffView, CairnSandwich, CairnOfflineApi } = cairn;
 
 function check(good, name, detail) {
@@ -179,8 +180,16 @@ for (const dark of [false, true]) {
 }
 check(worst >= 4.5, 'names have a contrast of 4.5 or more on every fill, also while something else matches a search', `least ${worst.toFixed(2)}`);
 
-const hue = (d, name) => { const f = CairnPalette.makeFills(d, 'object', false); return f.fill[f.of[d.frames.findIndex(x => x[0] === name)]]; };
+const hue = (d, name, palette = CairnPalette) => { const f = palette.makeFills(d, 'object', false); return f.fill[f.of[d.frames.findIndex(x => x[0] === name)]]; };
 equal(hue(treeOf({ alpha: 1, beta: 9 }), 'alpha'), hue(treeOf({ gamma: 20, alpha: 7, beta: 1 }), 'alpha'), 'an object has one colour in all graphs of a page');
+const firstHues = objects => {
+  const d = treeOf(Object.fromEntries(objects.map((o, i) => [o, 9 - i])));
+  d.frames.forEach(f => { f[2] = f[0]; f[0] = 'f'; }); // names differ in shade
+  return load().CairnPalette.makeFills(d, 'object', false).legend.map(l => l[1]);
+};
+const [[one], [, second], [newer]] = [['libssl.so.3'], ['postgres', 'libssl.so.3'], ['libssl.so.4']].map(firstHues);
+equal([second, newer], [one, one], '  and in all pages, whatever its version and what else is in them');
+equal(new Set(firstHues(['a', 'b', 'c', 'd', 'e'])).size, 5, '  and the heaviest objects have different ones');
 
 // Distinguishable with each kind of colour blindness (Machado, Oliveira, Fernandes 2009, severity 1): less and more.
 const BLIND = {
