@@ -55,6 +55,29 @@ async function useKeyboard(page) {
   check(true, '  what is selected is said');
 }
 
+// The graph beside the table, whose rows mark their frames.
+async function useBoth(page, offline) {
+  await button(page, 'Both').click();
+  await page.waitForSelector(`${panel} .table-box:not([hidden]) tbody button.link`);
+  await ready(page);
+  equal((await rows(page))[0], ['60.00%', '60.00%', 'leaf'], 'the graph can be beside the table');
+  const [graph, table] = await Promise.all(['.flame-scroll', '.table-scroll'].map(c => page.locator(`${panel} ${c}`).first().boundingBox()));
+  check(graph.width > 500 && table.width > 300 && table.x >= graph.x + graph.width && table.y < graph.y + graph.height, '  with room for both', [graph, table]);
+  await page.click(`${panel} tbody button.link:text-is("leaf")`);
+  match(await page.locator(`${panel} .flame input[type=search] ~ [role=status]`).first().textContent(), /^60\.00% in 2 frames$/, '  a row marks its frames');
+  match(page.url(), offline ? /both=1/ : /both=1.*search=|search=.*both=1/, '  which is in the link');
+  await axe(page, '  axe has no complaint');
+  await screenshot(page, 'flame-both');
+  await page.setViewportSize({ width: 360, height: 740 });
+  const [above, below] = await Promise.all(['.flame-scroll', '.table-scroll'].map(c => page.locator(`${panel} ${c}`).first().boundingBox()));
+  check(below.y > above.y + above.height && below.height > 100, '  in a narrow window the table is below', [above, below]);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await button(page, 'Both').click();
+  await page.waitForSelector(`${panel} .table-box`, { state: 'hidden' });
+  await page.fill(`${panel} input[type=search]`, '');
+  await ready(page);
+}
+
 async function searchFor(page) {
   equal(await search(page, 'leaf'), '60.00% in 2 frames', 'search finds a part of a name');
   equal(await search(page, '^(leaf|rec)$'), '85.00% in 5 frames', '  and a regular expression; the topmost match of a stack counts');
@@ -368,6 +391,7 @@ run(async browser => {
     await ready(page);
     await useKeyboard(page);
     await searchFor(page);
+    await useBoth(page, offline);
     await useMenu(page);
     await useButtons(page, offline);
     await usePointer(page);

@@ -15,6 +15,7 @@ const CairnFlame = (() => {
   //   links(name, frame, line)   [{ text, href }, ...] for the menu
   //   reversed   whether the tree is inverted already
   //   keep(keys) called with the keys of the selection for what one sees: search, zoom, colours, flip, recursion
+  //   controls   more elements for the bar of controls
   //   label      accessible name of the graph
   //   hideRoot   omits the row of the root; flipped: fixed orientation, without a button; small: no controls
   function create(root, first, options = {}) {
@@ -28,7 +29,7 @@ const CairnFlame = (() => {
     const reverse = actions.reverse ? button('Reverse', Boolean(options.reversed), 'From the functions that cost, to their callers (v)') : null;
     const colours = make('select', { 'aria-label': 'Colours by' }), legendBox = make('span', { className: 'legend' });
     const bar = make('div', { className: 'bar' }, find, next, found, make('span', { className: 'grow' }),
-      make('label', {}, 'Colours ', colours), recursion, reverse, options.flipped === undefined ? flip : null, reset, help);
+      ...(options.controls || []), make('label', {}, 'Colours ', colours), recursion, reverse, options.flipped === undefined ? flip : null, reset, help);
     const canvas = make('canvas', { tabIndex: 0, role: 'application',
       'aria-label': (options.label || 'Flame graph') + '. Arrow keys move, Enter zooms, Escape goes back, slash searches, question mark lists all keys. The table has the same functions as text.' });
     canvas.setAttribute('aria-roledescription', 'flame graph');
@@ -409,6 +410,7 @@ const CairnFlame = (() => {
     resize();
     return {
       setData, resize, search, query: () => find.value, zoom, restore,
+      mark(words) { search(words); keep(); },
       destroy() { abort.abort(); observer.disconnect(); CairnFlameMenu.close(); cancelAnimationFrame(frame); clearTimeout(sayTimer); clearTimeout(searchTimer); },
     };
   }

@@ -46,7 +46,7 @@ const CairnTable = (() => {
   // of the remaining width, isPath (truncated at the start), wide (not in narrow tables) }. Cells of the column with
   // `name: true` are buttons that call options.open(row); those of a column with href(row) are links unless it returns
   // '', in a new tab with `external: true`.
-  // options: caption, noun (of the rows), sort (a column's key), empty (text without rows), follow (description of the
+  // options: caption, noun (of the rows), sort (a column's key), empty (text without rows), openText (what Enter does), follow (description of the
   // key s), menu(row): entries of a menu; filter: the keys searched by the filter; without it there is no filter;
   // keyOf(row): the row's identity across refreshes; keep(keys): called with the keys of the selection for what one sees, sort and filter;
   // name: of the table in these keys, in a view with several.
@@ -61,7 +61,7 @@ const CairnTable = (() => {
     const bar = options.filter ? make('div', { className: 'bar' }, words, shown) : null;
     const linked = columns.some(c => c.href), head = make('tr', { 'aria-rowindex': 1 }), body = make('tbody', {});
     const table = make('table', { className: 'rows', role: 'grid', tabIndex: 0,
-      'aria-label': options.caption + '. Arrow keys move' + (options.open ? ', Enter opens' : '') + (linked ? ', s ' + (options.follow || 'shows the source') : '') + (options.menu ? ', Shift F10 has a menu' : '') },
+      'aria-label': options.caption + '. Arrow keys move' + (options.open ? `, Enter ${options.openText || 'opens'}` : '') + (linked ? ', s ' + (options.follow || 'shows the source') : '') + (options.menu ? ', Shift F10 has a menu' : '') },
     make('colgroup', {}), make('thead', {}, head), body);
     const space = make('div', { className: 'table-space' }, table), box = make('div', { className: 'table-scroll' }, space);
     root.replaceChildren(...[bar, box].filter(Boolean));

@@ -25,7 +25,8 @@ run_script tests/e2e/web/web-scripts.js "$CAIRN_BUILD/gen/web/shared.js" web/scr
 run_script tests/e2e/web/web-selection.js "$CAIRN_BUILD/gen/web/shared.js" web/script/api.js web/script/recent.js \
         web/script/notes.js \
         web/script/time_picker.js web/script/traces_view.js \
-        web/script/chart.js web/script/series.js web/script/services_view.js web/script/changes_view.js web/script/trend_view.js
+        web/script/chart.js web/script/series.js web/script/services_view.js web/script/changes_view.js \
+        web/script/trend_view.js
 size=$(cat "$CAIRN_BUILD"/gen/web/*.js "$CAIRN_BUILD/gen/web/style.css" web/index.html | wc -c)
 ok "the page has less than 350 kB ($size bytes)" test "$size" -lt 350000
 done_testing
