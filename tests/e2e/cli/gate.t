@@ -32,7 +32,8 @@ is "$(code --base base?.folded --head fast?.folded --fail-if 'slow>5%')" 0 "  a 
 like "$(cat out)" 'slow>5%: passed, \+[23][0-9]\.[0-9]%; only its share rose, not its cost; an increase of' \
         "  the report shows how much the share rose"
 is "$(code --base base1.folded --head fast1.folded --fail-if 'slow>5%')" 0 "  the same, of one file on a side"
-like "$(cat out)" 'slow>5%: passed, \+[23][0-9]\.[0-9]%; only its share rose, not its cost$' "  the report shows the same number"
+like "$(cat out)" 'slow>5%: passed, \+[23][0-9]\.[0-9]%; only its share rose, not its cost$' \
+        "  the report shows the same number"
 is "$(code --base base1.folded --head fast1.folded)" 0 \
         "a function that is faster is no regression in one file on a side"
 for i in 1 2 3 4 5; do sed 's/loop 500000/loop 250000/' slow$i.folded >both$i.folded; done
@@ -78,9 +79,9 @@ is "$(python3 -c "$junit; print(s.find('.//failure').text.splitlines()[0])" 2>&1
 # Two types, of which the note names one, and two functions that fail.
 types() {
         printf '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main"},
-                {"name":"slow"},{"name":"slower"}]},"profiles":[{"type":"sampled","name":"p","unit":"none","startValue":0,
-                "endValue":1,"samples":[[0],[0,1],[0,2]],"weights":[300,%d,%d]},{"type":"sampled","name":"q",
-                "unit":"bytes","startValue":0,"endValue":1,"samples":[[0]],"weights":[9]}]}' "$2" "$3" >"$1.json"
+                {"name":"slow"},{"name":"slower"}]},"profiles":[{"type":"sampled","name":"p","unit":"none",
+                "startValue":0,"endValue":1,"samples":[[0],[0,1],[0,2]],"weights":[300,%d,%d]},
+                {"type":"sampled","name":"q","unit":"bytes","startValue":0,"endValue":1,"samples":[[0]],"weights":[9]}]}' "$2" "$3" >"$1.json"
 }
 types before 100 100
 types after 200 300
