@@ -31,7 +31,7 @@ while [ "$run" -le "$RUNS" ]; do
                 [ "$side" = base ] && checkout=$1 || checkout=$2
                 profile=$dir/$side-$run.pb.gz
                 cairn record -o "$profile" -- make -C "$checkout" bench
-                cairn import --server "$CAIRN_URL" --token-file "$dir/token" --label service.name=benchmark \
+                cairn import --server "$CAIRN_URL" --token-file "$dir/token" \
                         --label "service.version=$(git -C "$checkout" rev-parse HEAD)" --label "ci_job=$CAIRN_JOB" \
                         --label "ci_side=$side" --label "ci_run=$run" "$profile"
         done

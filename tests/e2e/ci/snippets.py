@@ -2,9 +2,11 @@
 """Runs the jobs of deploy/ci as GitHub, GitLab and Jenkins would: snippets.py PROGRAMS DIR URL TOKEN.
 
 Each runs in a clone of a repository with a benchmark, for a change that is the same, one whose function `slow` costs
-20% more, and with a rule for which there is too little data. `cairn record` is replaced: the benchmark prints its folded
-stacks with some noise, so that the results are the same in each run (docs-commands.t records the benchmark of the docs).
+20% more, and with a rule for which there is too little data. `cairn record` is replaced: the benchmark prints its
+folded stacks with some noise, so that the results are the same in each run (docs-commands.t records the benchmark of
+the docs).
 """
+
 import os
 import re
 import shutil
@@ -44,8 +46,12 @@ def check(good, name, detail=""):
 
 
 def git(*words):
-    return subprocess.run(["git", "-c", "user.name=ci", "-c", "user.email=ci@example.org", *words], stdout=subprocess.PIPE, text=True,
-                          check=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-c", "user.name=ci", "-c", "user.email=ci@example.org", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 def make_repository():
@@ -60,6 +66,7 @@ def make_repository():
         (tree / "Makefile").write_text(MAKEFILE % (noise, cost))
         git("-C", tree, "add", "-A")
         git("-C", tree, "commit", "-q", "-m", message)
+
     commit(1, CHANGES["same"], "base")
     for name, cost in CHANGES.items():
         git("-C", tree, "checkout", "-q", "-b", name, "main")
@@ -75,15 +82,20 @@ def make_programs():
     def write(name, text):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
+
     write("cairn", RECORD % (PROGRAMS, PROGRAMS))
-    write("sudo", "#!/bin/sh\n[ \"$1\" = sysctl ]\n")
-    write("gh", "#!/bin/sh\necho \"$*\" >gh-words\nwhile [ $# -gt 1 ]; do shift; done\ncp \"$1\" comment.md\n")
+    write("sudo", '#!/bin/sh\n[ "$1" = sysctl ]\n')
+    write("gh", '#!/bin/sh\necho "$*" >gh-words\nwhile [ $# -gt 1 ]; do shift; done\ncp "$1" comment.md\n')
     os.symlink(f"{PROGRAMS}/cairn-upload", programs / "cairn-upload")
 
 
 def environment(**more):
     return {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")} | {
-        "PATH": f"{DIR}/bin:{os.environ['PATH']}", "CAIRN_CONFIG": "", "CAIRN_CACHE_DIR": "", **more}
+        "PATH": f"{DIR}/bin:{os.environ['PATH']}",
+        "CAIRN_CONFIG": "",
+        "CAIRN_CACHE_DIR": "",
+        **more,
+    }
 
 
 def place(text):
@@ -92,27 +104,49 @@ def place(text):
 
 def run_shell(script, directory, variables, log, shell=("bash", "-e")):
     """shellcheck reads it, too: its mistakes are in the log, and end the step."""
-    words = subprocess.run(["shellcheck", "-s", "bash", "-S", "warning", "-"], input=script, stdout=subprocess.PIPE, text=True, check=False)
+    words = subprocess.run(
+        ["shellcheck", "-s", "bash", "-S", "warning", "-"],
+        input=script,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     log.append(f"+ {script}\n{words.stdout}")
     if words.returncode:
         return 98
-    done = subprocess.run([*shell, "-c", script], cwd=directory, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        [*shell, "-c", script],
+        cwd=directory,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     log.append(done.stdout)
     return done.returncode
 
 
 # ---- GitHub ----
 
+
 class GitHub:
-    """Steps until one fails, and those with always(). An expression is text, a name of the context, or always(), hashFiles() and !=."""
+    """Steps until one fails, and those with always(). Of expressions it knows names, always() and hashFiles()."""
+
     name = "github"
     on_too_little_data = "passed"
 
     def __init__(self, directory, change, more):
         self.directory, self.change, self.more, self.log, self.failed = directory, change, more, [], False
-        self.names = {"github.event.pull_request.base.sha": git("-C", DIR / "origin", "rev-parse", "main"), "github.run_id": directory.name,
-                      "github.run_attempt": "1", "github.event.pull_request.number": "7", "secrets.CAIRN_TOKEN": TOKEN, "github.token": "t"}
+        self.names = {
+            "github.event.pull_request.base.sha": git("-C", DIR / "origin", "rev-parse", "main"),
+            "github.run_id": directory.name,
+            "github.run_attempt": "1",
+            "github.event.pull_request.number": "7",
+            "secrets.CAIRN_TOKEN": TOKEN,
+            "github.token": "t",
+        }
 
     def fill(self, text):
         return re.sub(r"\$\{\{ (\S+) \}\}", lambda m: self.names[m[1]], place(str(text)))
@@ -126,8 +160,12 @@ class GitHub:
 
     def step(self, step):
         if "run" in step:
-            variables = environment(GITHUB_STEP_SUMMARY=f"{self.directory}/summary.md", GITHUB_REPOSITORY="o/r", **self.more,
-                                    **{k: self.fill(v) for k, v in step.get("env", {}).items()})
+            variables = environment(
+                GITHUB_STEP_SUMMARY=f"{self.directory}/summary.md",
+                GITHUB_REPOSITORY="o/r",
+                **self.more,
+                **{k: self.fill(v) for k, v in step.get("env", {}).items()},
+            )
             return run_shell(self.fill(step["run"]), self.directory, variables, self.log) == 0
         action, inputs = step["uses"].split("@")[0], {k: self.fill(v) for k, v in step.get("with", {}).items()}
         if action == "actions/checkout":
@@ -149,6 +187,7 @@ class GitHub:
 
 # ---- GitLab and Jenkins ----
 
+
 def clone_change(directory, change):
     git("clone", "-q", "-b", change, DIR / "origin", directory / "tree")
     return directory / "tree"
@@ -164,7 +203,12 @@ class GitLab:
     def run(self):
         with open("deploy/ci/gitlab.yaml", encoding="utf-8") as f:
             (job,) = yaml.safe_load(f).values()
-        variables = environment(CAIRN_TOKEN=TOKEN, CI_JOB_ID=self.directory.parent.name, CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main", **self.more)
+        variables = environment(
+            CAIRN_TOKEN=TOKEN,
+            CI_JOB_ID=self.directory.parent.name,
+            CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main",
+            **self.more,
+        )
         for name, value in job["variables"].items():
             variables[name] = re.sub(r"\$(\w+)", lambda m: variables[m[1]], place(value))
         status = run_shell("\n".join(job["script"]), self.directory, variables, self.log, ("bash", "-eo", "pipefail"))
@@ -172,7 +216,11 @@ class GitLab:
             if not (self.directory / path).exists():
                 self.log.append(f"no artifact {path}")
                 return "no artifact"
-        return "passed" if status == 0 else "allowed to fail" if status == job["allow_failure"]["exit_codes"] else "failed"
+        return (
+            "passed"
+            if status == 0
+            else "allowed to fail" if status == job["allow_failure"]["exit_codes"] else "failed"
+        )
 
 
 class Jenkins:
@@ -186,13 +234,22 @@ class Jenkins:
         variables = environment(CHANGE_TARGET="main", BUILD_TAG=self.directory.parent.name, SECRET=TOKEN, **self.more)
         jenkinsfile = self.directory / "Jenkinsfile"
         jenkinsfile.write_text(place(Path("deploy/ci/Jenkinsfile").read_text(encoding="utf-8")))
-        done = subprocess.run(["groovy", os.path.abspath("tests/e2e/ci/pipeline.groovy"), jenkinsfile], cwd=self.directory, env=variables,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(
+            ["groovy", os.path.abspath("tests/e2e/ci/pipeline.groovy"), jenkinsfile],
+            cwd=self.directory,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
         self.log.append(done.stdout)
         return done.stdout.splitlines()[-1] if done.stdout else "nothing printed"
 
 
 # ---- the runs ----
+
 
 def run_job(kind, change, case, **more):
     directory = DIR / f"{kind.name}-{case}"
@@ -203,15 +260,29 @@ def run_job(kind, change, case, **more):
 
 def check_reports(job, case, slower):
     report = (job.directory / "gate.md").read_text(encoding="utf-8")
-    check(("`slow`" in report) == slower, f"{job.name}, {case}: the report names the slower function" if slower else f"{job.name}, {case}: the report names none", report)
+    check(
+        ("`slow`" in report) == slower,
+        (
+            f"{job.name}, {case}: the report names the slower function"
+            if slower
+            else f"{job.name}, {case}: the report names none"
+        ),
+        report,
+    )
     failures = xml.etree.ElementTree.parse(job.directory / "gate.xml").getroot().get("failures")
     check((failures != "0") == slower, f"{job.name}, {case}: JUnit has {'a' if slower else 'no'} failure", failures)
     check("/#view=diff" in report, f"{job.name}, {case}: the report has the link to the comparison", report)
 
 
 def client(*words):
-    return subprocess.run([f"{PROGRAMS}/cairn", *words, "--server", URL, "--token-file", DIR / "token"], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, env=environment(), check=False).stdout
+    return subprocess.run(
+        [f"{PROGRAMS}/cairn", *words, "--server", URL, "--token-file", DIR / "token"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+        check=False,
+    ).stdout
 
 
 (DIR / "token").write_text(TOKEN)
@@ -225,11 +296,22 @@ for one in (GitHub, GitLab, Jenkins):
             check_reports(ran, name, name == "slow")
         if one is GitHub:
             comment = ran.directory / "comment.md"
-            check(comment.exists() and comment.read_text() == (ran.directory / "gate.md").read_text(), f"{one.name}, {name}: the report is a comment")
+            check(
+                comment.exists() and comment.read_text() == (ran.directory / "gate.md").read_text(),
+                f"{one.name}, {name}: the report is a comment",
+            )
     ran, result = run_job(one, "same", "little", RUNS="2", RULES="slow>0.0001%")
-    check(result == one.on_too_little_data, f"{one.name}, too little data: {one.on_too_little_data}", result + "\n" + "\n".join(ran.log))
+    check(
+        result == one.on_too_little_data,
+        f"{one.name}, too little data: {one.on_too_little_data}",
+        result + "\n" + "\n".join(ran.log),
+    )
     job_name = f"{one.name}-{one.name}-slow" + ("-1" if one is GitHub else "")
-    said = client("query", "--series", f'{{service_name="benchmark",ci_job="{job_name}"}}', "--by", "ci_side,ci_run,service_version")
-    check(all(f'"{run}"' in said for run in range(1, 7)) and '"base"' in said and '"head"' in said, f"{one.name}: the profiles are in the service", said)
+    said = client("query", "--series", f'{{ci_job="{job_name}"}}', "--by", "ci_side,ci_run,service_version")
+    check(
+        all(f'"{run}"' in said for run in range(1, 7)) and '"base"' in said and '"head"' in said,
+        f"{one.name}: the profiles are in the service",
+        said,
+    )
 listed = client("debuginfo", "list")
 check("bench" in listed, "the debuginfo is in the service", listed)
