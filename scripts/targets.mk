@@ -70,6 +70,12 @@ check-real: ## profile programs of Debian under load: check for complete stacks,
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
 	$(Q)CAIRN_BUILD=$(abspath $(O)) tests/real/run $(REAL)
 
+RUNS ?=
+SEEDS ?=
+check-regression: ## build bzip2 of Debian twice, once with a slower function, profile both, and find it with the gate, the changes and the comparison; then measure false alarms and power of the gate on recorded runs (RUNS=12, SEEDS=200; downloads 10 MB; root, 4 minutes)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
+	$(Q)CAIRN_BUILD=$(abspath $(O)) RUNS='$(RUNS)' SEEDS='$(SEEDS)' tests/regression/run
+
 GO ?= go
 check-pgo: ## use exported profiles with go build -pgo, and compare go tool pprof with our filters (GO="go 1.21 or later")
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) programs
