@@ -32,6 +32,13 @@ like "$(changes --min-change x 2>&1)" "min_change 'x' is not a percentage" "a ma
 like "$("$cairn" query --server "$url" --changes --from now-2h 2>&1)" 'ranges of at least 6 hours' \
         "a range that is too short is named"
 
+# The check for CI of docs/quick-starts/ci.md, a day before and after the function became slower.
+check=$(sed -n "s/^  jq -e '\(.*\)'$/\1/p" docs/quick-starts/ci.md)
+check_at() { changes --json "$2" | jq -e "${check%%now*}$((first + $1 * 3600))${check#*now}" >/dev/null 2>&1; echo $?; }
+is "$(check_at 40 '{service.name="api"}')" 1 "the check for CI fails within a day after the regression"
+is "$(check_at 56 '{service.name="api"}')" 0 "the check for CI passes when the regression is older"
+is "$(check_at 56 '{service.name="other"}')" 1 "the check for CI fails when there is nothing to compare"
+
 wait_for "the queue to be in the tables" metric_equals cairn_queue_batches 0
 changes --json | jq -S 'del(.history_hours, .sample_hours)' >"$tmp/from-samples"
 "$cairn" store compact --server "$url" >"$tmp/out" 2>&1 || fail "the history is updated" "$(cat "$tmp/out")"
