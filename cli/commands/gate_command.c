@@ -271,6 +271,17 @@ static enum status find_detail_callers(struct gate_sources *s, const char *funct
         return ST_OK;
 }
 
+static enum status add_gate_detail(struct gate_sources *s, const struct json_node *row, struct gate_report *r,
+                                   struct error *err)
+{
+        struct gate_detail *d = &r->details[r->detail_count++];
+        enum status st;
+
+        d->row = row;
+        st = find_detail_line(s, json_node_text(row, "function"), d, err);
+        return st ? st : find_detail_callers(s, json_node_text(row, "function"), d, err);
+}
+
 static enum status find_gate_details(struct gate_sources *s, struct gate_report *r, struct error *err)
 {
         const struct json_node *row;
@@ -278,16 +289,33 @@ static enum status find_gate_details(struct gate_sources *s, struct gate_report 
 
         for (struct json_node_list l = json_node_list(r->answer, "rows");
              !st && r->detail_count < GATE_DETAILS_MAX && (row = json_node_next(&l));) {
-                struct gate_detail *d = &r->details[r->detail_count];
-
                 if (!json_node_flag(row, "is_failure"))
                         break; /* failures come first */
-                d->row = row;
-                r->detail_count++;
-                st = find_detail_line(s, json_node_text(row, "function"), d, err);
-                if (!st)
-                        st = find_detail_callers(s, json_node_text(row, "function"), d, err);
+                st = add_gate_detail(s, row, r, err);
         }
+        return st;
+}
+
+/*
+ * When the total fails and no function does, as when all of them rose and their shares are as before, find the
+ * functions whose cost rose most: the answer by cost has them first.
+ */
+static enum status find_risen_functions(struct gate_sources *s, struct query_params *p, struct buf *answer,
+                                        struct arena *arena, struct gate_report *r, struct error *err)
+{
+        struct gate_sources by_cost = *s;
+        const struct json_node *row;
+        enum status st;
+
+        by_cost.compare = "values";
+        st = ask_gate_query(&by_cost, "gate", p, answer, err);
+        if (st)
+                return st;
+        r->are_details_risen = true;
+        for (struct json_node_list l = json_node_list(json_node_parse(answer->data, answer->size, arena), "rows");
+             !st && r->detail_count < GATE_RISEN_MAX && (row = json_node_next(&l));)
+                if (!(json_node_double(row, "change_percent") <= 0)) /* also null, of a new one */
+                        st = add_gate_detail(s, row, r, err);
         return st;
 }
 
@@ -363,15 +391,18 @@ static enum status join_gate_rules(const struct option_list *rules, struct buf *
 static enum status run_gate(struct gate_sources *s, struct query_params *p, gate_report_format *put_report,
                             const char *output, enum gate_verdict *ret, struct error *err)
 {
-        _cleanup_buf_ struct buf answer, text, link;
+        _cleanup_buf_ struct buf answer, by_cost, text, link;
         _cleanup_arena_ struct arena arena;
         _cleanup_(gate_report_deinit) struct gate_report r = { 0 };
+        struct query_params again = *p;
         enum status st;
 
         buf_init(&answer, LIMIT_RESPONSE_BYTES);
+        buf_init(&by_cost, LIMIT_RESPONSE_BYTES);
         buf_init(&text, LIMIT_RESPONSE_BYTES);
         buf_init(&link, LIMIT_HTTP_HEADER_BYTES);
         arena_init(&arena, 0);
+        again.hides_notes = true;
         st = ask_gate_query(s, "gate", p, &answer, err);
         if (st)
                 return st;
@@ -380,14 +411,16 @@ static enum status run_gate(struct gate_sources *s, struct query_params *p, gate
         r.answer_size = answer.size;
         if (!r.answer)
                 return error_set(err, ST_BAD_DATA, "the answer of the service is not JSON");
+        *ret = gate_report_get_verdict(&r);
         st = find_gate_details(s, &r, err);
+        if (!st && *ret == GATE_FAILED && !r.detail_count)
+                st = find_risen_functions(s, &again, &by_cost, &arena, &r, err);
         if (st)
                 return st;
         if (!s->has_files && !s->options.data && !s->options.profile) {
                 put_gate_link(s, r.answer, &link);
                 r.link = buf_cstr(&link) ? (const char *)link.data : NULL;
         }
-        *ret = gate_report_get_verdict(&r);
         put_report(&r, &text);
         st = buf_status(&text, err, "report");
         return st ? st : write_query_answer(&text, output, err);

@@ -109,6 +109,8 @@ static const char *format_cost(const struct gate_report *r, const struct json_no
         return format_value(json_node_int(row, key), json_node_text(r->answer, "unit"), ret, 40);
 }
 
+#define RISEN_FUNCTIONS "no function fails a rule; the cost of these rose most:"
+
 /* ---- text and Markdown ---- */
 
 static void put_report_text(const struct gate_report *r, struct buf *to)
@@ -132,6 +134,8 @@ static void put_report_text(const struct gate_report *r, struct buf *to)
                         buf_printf(to, "; %s", sentence);
                 buf_append_u8(to, '\n');
         }
+        if (r->are_details_risen && r->detail_count)
+                buf_append_str(to, "\n" RISEN_FUNCTIONS "\n");
         for (size_t i = 0; i < r->detail_count; i++) {
                 const struct gate_detail *d = &r->details[i];
 
@@ -187,6 +191,8 @@ static void put_report_markdown(const struct gate_report *r, struct buf *to)
                 buf_printf(to, " | %s | %s | %s |\n", json_node_text(rule, "state"),
                            isnan(percent) ? "" : format_gate_change(percent, change), describe_reach(rule, sentence));
         }
+        if (r->are_details_risen && r->detail_count)
+                buf_append_str(to, "\n" RISEN_FUNCTIONS "\n");
         if (r->detail_count)
                 buf_append_str(to, "\n| function | before | after | change | line | called by |\n"
                                    "| --- | ---: | ---: | ---: | --- | --- |\n");
@@ -321,21 +327,25 @@ static void put_sarif_result(const struct gate_report *r, const struct sarif_sub
         json_out_object_end(j);
 }
 
-/* A result for each failed rule of the total, then one for each failing function. */
+/* A result for each failed rule of the total, then one for each failing function; at its place, or the first risen one.
+ */
 static void put_sarif_results(const struct gate_report *r, struct json_out *j)
 {
         const struct json_node *rule;
 
         for (struct json_node_list l = json_node_list(r->answer, "rules"); (rule = json_node_next(&l));) {
-                const struct sarif_subject s = {
-                        "total", r->answer, "total", "total_after", json_node_double(rule, "change_percent"), NULL
-                };
+                const struct sarif_subject s = { "total",
+                                                 r->answer,
+                                                 "total",
+                                                 "total_after",
+                                                 json_node_double(rule, "change_percent"),
+                                                 r->are_details_risen && r->detail_count ? &r->details[0] : NULL };
 
                 if (strcmp(json_node_text(rule, "state"), "failed") == 0 &&
                     starts_with(json_node_text(rule, "rule"), "total>"))
                         put_sarif_result(r, &s, j);
         }
-        for (size_t i = 0; i < r->detail_count; i++) {
+        for (size_t i = 0; !r->are_details_risen && i < r->detail_count; i++) {
                 const struct gate_detail *d = &r->details[i];
                 const struct sarif_subject s = {
                         json_node_text(d->row, "function"),         d->row, "flat", "flat_after",
@@ -390,6 +400,7 @@ static void put_report_json(const struct gate_report *r, struct buf *to)
         json_out_object(&j, NULL);
         json_out_str(&j, "verdict", verdicts[gate_report_get_verdict(r)]);
         json_out_str(&j, "link", r->link);
+        json_out_str(&j, "details_are", r->are_details_risen ? "risen" : "failures");
         json_out_array(&j, "details");
         for (size_t i = 0; i < r->detail_count; i++) {
                 const struct gate_detail *d = &r->details[i];

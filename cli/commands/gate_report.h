@@ -12,8 +12,9 @@
 #include "common/memory/buf.h"
 
 #define GATE_DETAILS_MAX 5 /* failing functions that are reported with callers and line */
+#define GATE_RISEN_MAX 3   /* functions whose cost rose most, when none fails */
 
-/* Where the cost of a failing function changed most; NULL and 0: unknown. */
+/* Where the cost of a function changed most; NULL and 0: unknown. */
 struct gate_detail {
         const struct json_node *row;
         char *file;
@@ -30,7 +31,8 @@ struct gate_report {
         size_t answer_size;
         struct gate_detail details[GATE_DETAILS_MAX];
         size_t detail_count;
-        const char *link; /* to the comparison; NULL: none */
+        bool are_details_risen; /* no function fails, only the total: the details are of those whose cost rose most */
+        const char *link;       /* to the comparison; NULL: none */
 };
 
 enum gate_verdict gate_report_get_verdict(const struct gate_report *r);

@@ -71,6 +71,14 @@ for i in 1 2 3 4 5; do sed 's/ \(.*\)/ \1000/' base$i.folded >all$i.folded; done
 is "$(code --base base?.folded --head all?.folded --format sarif)" 1 "a cost that rises everywhere is a regression"
 is "$(jq -r '.runs[0].results[] | .message.text' out | sed 's/ [^ ]* -> [^ ]*,/ .../')" "total: ... +99900.0%" \
         "SARIF has a result of the total when only it failed"
+is "$(code --base base?.folded --head all?.folded)" 1 "a cost that rises everywhere fails the total"
+is "$(grep -A2 '^no function fails a rule' out)" "no function fails a rule; the cost of these rose most:
+
+loop: 2,500,000 -> 2,500,000,000, +99900.0%" "the report names the functions whose cost rose most when no share did"
+is "$(gate --base base?.folded --head all?.folded --json | jq -c '.details_are, [.details[].function]' | tr '\n' ' ')" \
+        '"risen" ["loop","other","slow"] ' "JSON says that the functions are not failures"
+like "$(gate --base base?.folded --head all?.folded --format markdown | tr '\n' ';')" \
+        'no function fails a rule; the cost of these rose most:;;\| function' "Markdown names them"
 gate --base base?.folded --head slow?.folded --format junit >out
 junit="import xml.etree.ElementTree as t; s = t.parse('out').getroot()"
 is "$(python3 -c "$junit; print(s.get('tests'), s.get('failures'))" 2>&1)" "2 1" "JUnit has two tests, one failed"
