@@ -50,8 +50,10 @@ is "$(label both wanted os.version)" "$(uname -r)" "os.version is the kernel's r
 is "$(label both wanted process.executable.name)" wanted "process.executable.name is the name of the program"
 is "$(label both wanted process.pid)" "" "no pid by default"
 profile pid 1 --pid "$wanted" --keep-label process.pid --keep-label 'process.executable.*' --label env=test
+program="process.executable.build_id.gnu=$wanted_id;process.executable.name=wanted"
+program="$program;process.executable.path=$tmp/wanted"
 is "$(cut -f2 "$tmp/pid.dump" | sort -u)" \
-        "env=test;process.executable.build_id.gnu=$wanted_id;process.executable.name=wanted;process.executable.path=$tmp/wanted;process.pid=$wanted" \
+        "env=test;$program;process.pid=$wanted" \
         "labels that were chosen"
 is "$(cut -f2,3 "$tmp/pid.dump" | sort | uniq -d)" "" "samples with equal stacks and labels are merged"
 kill "$wanted" "$unwanted"
