@@ -37,6 +37,22 @@ async function findRegression(browser) {
   user.atMost(4, 'which function and line became slower with the deploy');
   await noProblems(page, '  no console error, no policy violation');
 }
+// Since when, and by how much, of each service.
+async function seeChangeSinceDeploy(browser) {
+  const page = await open(browser), user = countInteractions(page);
+  await user.click('#range');
+  await user.click('.time-presets button:text-is("Last 2 days")');
+  await user.choose('#view-services select', 'deploy');
+  match(await rowOf(page, 'checkout').textContent(), /▲ \+\d+\.\d%.*1\.4\.2 → 1\.5\.0/, 'the change since the deploy is in the row of its service');
+  check(!/%.*%.*[▲▼]/.test(await rowOf(page, 'frontend').textContent()), '  a service without a deploy has none');
+  equal(keysOf(page).against, 'deploy', '  which is in the link');
+  await page.reload();
+  await ready(page);
+  match(await page.textContent('#view-services'), /since the last deploy/, '  and stays after a reload');
+  await axe(page, '  axe has no complaint');
+  user.atMost(3, 'what the last deploys cost');
+  await noProblems(page, '  no console error, no policy violation');
+}
 // From the table of a short range, whose time before has no samples, the comparison of the last two versions is offered.
 async function findOlderVersion(browser) {
   const page = await open(browser), user = countInteractions(page);
@@ -131,5 +147,5 @@ async function lookAtServices(browser) {
 
 run(async browser => {
   await lookAtServices(browser);
-  for (const question of [findRegression, findOlderVersion, findBuild, findMissing, findPayers, findTrace, findContainers]) await question(browser);
+  for (const question of [findRegression, seeChangeSinceDeploy, findOlderVersion, findBuild, findMissing, findPayers, findTrace, findContainers]) await question(browser);
 });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The services, or the values of the labels of `by`: cost, share, trend, change against the range before, share in named
-// functions. A row leads to its flame graph and to the comparison with the version before; two ticked rows are compared.
+// The services, or the values of the labels of `by`: cost, share, trend, change against the range before or the time before
+// the last deploy (against=deploy), share in named functions. A row leads to its flame graph and to the comparison with the
+// version before; two ticked rows are compared.
 'use strict';
 const CairnServicesView = (() => {
   const { make } = CairnDom, { formatValue, percent, isCores, coresText } = CairnUnits;
@@ -21,8 +22,24 @@ const CairnServicesView = (() => {
     if (!isCores(answer)) return formatValue(row.value, answer.unit);
     return coresText(ratesOf(row, answer)[1], answer.unit, 1000);
   }
-  function changeOf(row, answer) {
-    const [before, now] = ratesOf(row, answer);
+  // The same with the last version in the range, and with the one before it, from its first samples on; undefined if there
+  // was no deploy in the range.
+  function deployRatesOf(row, answer) {
+    const { before, now } = CairnDeploys.findLast(row.versions), { first_ms, step_ms } = answer;
+    if (!before || now.first_ms <= answer.from_ms) return undefined;
+    const sums = [0, 0], lengths = [0, 0];
+    row.points.forEach((value, i) => {
+      const at = first_ms + i * step_ms, side = at >= now.first_ms ? 1 : 0, length = Math.min(at + step_ms, answer.to_ms) - Math.max(at, answer.from_ms);
+      if (at + step_ms <= before.first_ms || (answer.aggregation === 'average' && !value)) return;
+      sums[side] += value;
+      lengths[side] += answer.aggregation === 'average' ? 1 : length / 1000;
+    });
+    return sums.map((sum, side) => lengths[side] > 0 ? sum / lengths[side] : 0);
+  }
+  function changeOf(row, answer, against) {
+    const rates = against === 'deploy' ? deployRatesOf(row, answer) : ratesOf(row, answer);
+    if (!rates) return { change: 0, text: '' };
+    const [before, now] = rates;
     if (!(before > 0)) return now > 0 ? { change: Infinity, text: 'new' } : { change: 0, text: '' };
     const change = (now - before) / before;
     return { change, text: now > 0 ? `${change >= 0.0005 ? '▲ +' : change <= -0.0005 ? '▼ ' : ''}${(100 * change).toFixed(1).replace('-0.0', '0.0')}%` : 'gone' };
@@ -59,7 +76,9 @@ const CairnServicesView = (() => {
     let selection = {}, answer = null, ticked = [], table = null, kind = '';
     const both = make('button', { type: 'button', textContent: 'Compare the two ticked', disabled: true, onclick: () => context.go(comparisonOfTwo(ticked, selection)) });
     const note = make('span', { className: 'soft', role: 'status' });
-    const bar = make('div', { className: 'bar' }, both, note), box = make('div', { className: 'services' });
+    const against = make('select', {}, new Option('the range before', ''), new Option('before the last deploy', 'deploy'));
+    against.onchange = () => context.go({ against: against.value });
+    const bar = make('div', { className: 'bar' }, both, make('label', {}, 'Change against ', against), note), box = make('div', { className: 'services' });
     root.classList.add('panel');
     root.append(bar, box);
 
@@ -91,7 +110,7 @@ const CairnServicesView = (() => {
         { title: cost, key: 'value', number: true, text: row => costText(row, answer), explain: cost === 'Cores' ? 'CPU cores in use, on average over the range' : '' },
         { title: 'Share', key: 'value', number: true, node: row => makeShare(row, answer) },
         { title: 'Trend', key: 'trend', node: row => makeSpark(row.points) },
-        { title: 'Change', key: 'change', number: true, text: row => row.change_text, explain: 'Of the cost per second, against the range before' },
+        { title: 'Change', key: 'change', number: true, text: row => row.change_text, explain: 'Of the cost per second, against what is chosen above' },
         { title: 'Named', key: 'named_share', number: true, text: row => row.value > 0 ? percent(row.named, row.value) : '', explain: 'Cost in functions with a name' },
         { title: CairnUnits.samplesTitle(answer), key: 'samples', number: true, text: row => row.samples.toLocaleString('en') },
         { title: 'Version', key: 'version', className: 'mono', text: versionText },
@@ -113,11 +132,13 @@ const CairnServicesView = (() => {
         if (kind !== wanted) makeTable(title, cost);
         kind = wanted;
         table.show(json.rows.map(row => {
-          const { change, text } = changeOf(row, json);
+          const { change, text } = changeOf(row, json, next.against);
           return { ...row, name: nameOf(row), change, change_text: text, named_share: row.value > 0 ? row.named / row.value : 0, version: versionText(row) };
         }));
         table.restore(next);
-        note.textContent = `${percent(json.named, json.total)} of the cost has names. Changes are against ${CairnTimes.toText(json.base_from_ms)} – ${CairnTimes.toText(json.base_to_ms)}.`;
+        against.value = next.against === 'deploy' ? 'deploy' : '';
+        note.textContent = `${percent(json.named, json.total)} of the cost has names. ` + (against.value ? 'Changes are since the last deploy in the range, against the version before.' :
+          `Changes are against ${CairnTimes.toText(json.base_from_ms)} – ${CairnTimes.toText(json.base_to_ms)}.`);
         context.about(CairnLayout.about({ type: json.type, unit: json.unit, sides: [CairnLayout.sideOf(json, next.selector)] }));
       },
       destroy() {},

@@ -113,6 +113,11 @@ equal(ticks(day - 12 * 3600e3, day + 36 * 3600e3, 6 * 3600e3), ['01-30 12:00', '
 const answer = { type: 'process_cpu:cpu:nanoseconds:cpu:nanoseconds', unit: 'nanoseconds', from_ms: day, to_ms: day + 10e3, base_from_ms: day - 20e3, base_to_ms: day };
 const changes = [[10e9, 10e9], [10e9, 20e9], [4e9, 0], [0, 1e9], [0, 0]].map(([value, value_before]) => CairnServicesView.changeOf({ value, value_before }, answer).text);
 equal(changes, ['▲ +100.0%', '0.0%', 'new', 'gone', ''], 'changes are those of the cost per second');
+const deployed = { value: 0, value_before: 0, points: [9, 1, 1, 2, 2], versions: [{ label: 'version', value: '1', first_ms: day + 2e3, last_ms: day + 6e3 }, { label: 'version', value: '2', first_ms: day + 6e3, last_ms: day + 10e3 }] };
+const steps = { ...answer, first_ms: day, step_ms: 2e3 }, since = (row, how = 'deploy', of = steps) => CairnServicesView.changeOf(row, of, how).text;
+equal([since(deployed), since(deployed, ''), since({ ...deployed, versions: deployed.versions.slice(1) }), since(deployed, 'deploy', { ...steps, from_ms: day + 7e3 })], ['▲ +100.0%', '', '', ''],
+  '  or since the last deploy in the range, against the version before');
+equal(since({ ...deployed, points: [0, 4, 0, 2, 0] }, 'deploy', { ...steps, aggregation: 'average' }), '▼ -50.0%', '  of averages without steps that have none');
 equal([15e9, 1e6, 0].map(value => CairnServicesView.costText({ value, value_before: 0 }, answer)), ['1.50', '0.0001', '0.00'], '  and CPU time is in cores');
 const inUnit = (name, unit, value) => CairnServicesView.costText({ value, value_before: 0 }, { ...answer, type: `process_cpu:${name}:${unit}:wall:${unit}`, unit });
 equal([inUnit('cpu', 'microseconds', 15e6), inUnit('cpu', 'ms', 15e3), inUnit('wall', 'microseconds', 15e6), inUnit('cpu', 'count', 15)], ['1.50', '1.50', '15.0 s', '15'],
