@@ -69,11 +69,18 @@ struct query_code {
 };
 
 /** Selection and memory of a query, for the log; also set when it fails. */
+/** What a query has used. */
+struct query_cost {
+        uint64_t rows, bytes;                 /* selected rows of samples, and stored bytes of their columns */
+        uint64_t memory_bytes;                /* peak */
+        uint64_t store_requests, store_bytes; /* of an object store, for what was not in the cache */
+};
+
 struct query_report {
         char selector[256]; /* truncated; the last one that was parsed */
         int64_t from_unix_ns, to_unix_ns;
-        size_t memory_bytes; /* peak */
-        char note[600];      /* as in struct query_answer */
+        struct query_cost cost;
+        char note[600]; /* as in struct query_answer */
 };
 
 /** Input of a query beside the store; all borrowed. */

@@ -137,6 +137,7 @@ static enum status ask_gate_query(struct gate_sources *s, const char *operation,
                                   struct buf *ret, struct error *err)
 {
         p->command = "gate";
+        p->explains = s->options.explains;
         query_param_add(p, "compare", s->compare);
         query_param_add(p, "match", s->match);
         query_view_add(p, &s->view);

@@ -38,7 +38,7 @@ static const struct usage query_usage = {
                     "  cairn query --missing\n",
 };
 
-#define SELECTION_OPTIONS "server data profile token-file ca tenant from to output "
+#define SELECTION_OPTIONS "server data profile token-file ca tenant from to explain output "
 #define FRAME_OPTIONS "focus ignore hide show "
 
 #define USED_OPTIONS_SIZE 512
@@ -470,7 +470,7 @@ static const char *diff_format_of(const char *output)
 static enum status check_diff_options(const struct option_spec *specs, const bool *given, const char *format,
                                       const char *operation, bool files, struct error *err)
 {
-        static const char *const ranges[] = { SELECTION_OPTIONS "base base-from base-to ", "output " };
+        static const char *const ranges[] = { SELECTION_OPTIONS "base base-from base-to ", "explain output " };
         const char *view = "by groups names sort limit function", *scale = "compare";
         char subject[60], used[400];
 
@@ -497,6 +497,7 @@ static enum status compare_files(const char *operation, char *const paths[2], co
         enum status st;
 
         buf_init(&answer, LIMIT_RESPONSE_BYTES);
+        params->explains = o->explains;
         query_param_add(params, "type", o->type);
         st = query_difference(operation, paths, params, &answer, err);
         return st ? st : write_query_answer(&answer, output, err);

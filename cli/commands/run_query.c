@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -21,6 +22,8 @@
 #include "debuginfo-store/stored_source.h"
 #include "http/http_client.h"
 #include "query/query.h"
+
+#define COST_HEADER "X-Cairn-Cost"
 
 void query_param_add(struct query_params *p, const char *name, const char *value)
 {
@@ -72,6 +75,22 @@ static void print_note(const struct query_params *p, const char *note)
         if (*note && !p->hides_notes)
                 fprintf(stderr, "cairn%s%s: %s\n", p->command ? " " : "", p->command ? p->command : "",
                         PRINTABLE(note));
+}
+
+static double get_megabytes(uint64_t bytes)
+{
+        return (double)bytes / 1e6;
+}
+
+static void print_cost(const struct query_params *p, const struct query_cost *c)
+{
+        if (!p->explains)
+                return;
+        fprintf(stderr,
+                "cairn%s%s: read %" PRIu64 " rows, %.3f MB of their columns, with %.3f MB of memory; asked the object "
+                "store %" PRIu64 " times, for %.3f MB\n",
+                p->command ? " " : "", p->command ? p->command : "", c->rows, get_megabytes(c->bytes),
+                get_megabytes(c->memory_bytes), c->store_requests, get_megabytes(c->store_bytes));
 }
 
 enum status open_optional_index(const char *base, const char *without, struct symbol_index **ret, struct error *err)
@@ -127,7 +146,10 @@ static enum status query_data_directory(const struct query_options *o, const cha
         struct profile_store *store = NULL;
         _cleanup_(close_directory_sources) struct directory_sources stored = { 0 };
         const struct query_sources sources = { .read = read_directory_source, .context = &stored };
-        struct query_input input = { .param = query_param_value, .param_context = params, .sources = &sources };
+        struct query_report report = { 0 };
+        struct query_input input = {
+                .param = query_param_value, .param_context = params, .sources = &sources, .report = &report
+        };
         struct query_answer query_answer;
         struct timespec now;
         enum status st = service_profiles_path(&o->service, o->data, &profiles, err);
@@ -148,6 +170,8 @@ static enum status query_data_directory(const struct query_options *o, const cha
                 st = query_run(store, operation, &input, ret, &query_answer, err);
         if (!st)
                 print_note(params, query_answer.note);
+        if (!st)
+                print_cost(params, &report.cost);
         if (store)
                 profile_store_close(store);
         if (options.symbols)
@@ -181,13 +205,31 @@ static enum status make_query_path(const char *operation, const struct query_par
         return ST_OK;
 }
 
+/* The header of struct query_cost; `context` is one. */
+static void take_cost_header(void *context, const char *name, size_t name_size, const char *value, size_t value_size)
+{
+        struct query_cost *c = context;
+        char text[200];
+
+        snprintf(text, sizeof text, "%.*s", (int)value_size, value);
+        if (name_size == strlen(COST_HEADER) && strncasecmp(name, COST_HEADER, name_size) == 0 &&
+            sscanf(text,
+                   "rows=%" SCNu64 " bytes=%" SCNu64 " memory=%" SCNu64 " store-requests=%" SCNu64
+                   " store-bytes=%" SCNu64,
+                   &c->rows, &c->bytes, &c->memory_bytes, &c->store_requests, &c->store_bytes) != 5)
+                *c = (struct query_cost){ 0 };
+}
+
 static enum status query_server(const struct query_options *o, const char *operation, const struct query_params *params,
                                 struct buf *ret, struct error *err)
 {
         /* The service ends a query that takes too long (--query-timeout), and sends nothing before. */
         const struct http_client_options how = { .size = sizeof how, .attempts = 2, .idle_timeout_s = 3600 };
+        struct query_cost cost = { 0 };
         struct http_client_request request = { .method = "GET",
                                                .max_response = LIMIT_RESPONSE_BYTES,
+                                               .header = take_cost_header,
+                                               .header_context = &cost,
                                                .no_timeout_retry = true };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
@@ -209,12 +251,14 @@ static enum status query_server(const struct query_options *o, const char *opera
                 return st;
         buf_append(ret, response.body.data, response.body.size);
         print_note(params, response.note);
+        print_cost(params, &cost);
         return buf_status(ret, err, "answer");
 }
 
 enum status run_query(const struct query_options *o, const char *operation, struct query_params *params,
                       struct buf *ret, struct error *err)
 {
+        params->explains = o->explains;
         query_param_add(params, "from", o->from);
         query_param_add(params, "to", o->to);
         query_param_add(params, "type", o->type);
@@ -283,13 +327,16 @@ enum status run_and_write_query(const struct query_options *o, const char *opera
 enum status query_profiles(const struct profile *const *profiles, size_t count, const char *operation,
                            struct query_params *params, struct buf *ret, struct error *err)
 {
-        const struct query_input input = { .param = query_param_value, .param_context = params };
+        struct query_report report = { 0 };
+        const struct query_input input = { .param = query_param_value, .param_context = params, .report = &report };
         const struct profile_query query = { profiles, count, operation, &input };
         struct query_answer query_answer;
         enum status st = query_run_profiles(&query, ret, &query_answer, err);
 
         if (!st)
                 print_note(params, query_answer.note);
+        if (!st)
+                print_cost(params, &report.cost);
         return st;
 }
 

@@ -15,6 +15,7 @@ struct query_options {
         struct service_options service;
         const char *data, *profile;
         const char *from, *to, *type;
+        bool explains;
 };
 
 #define QUERY_OPTIONS(o)                                                                                               \
@@ -26,7 +27,9 @@ struct query_options {
                 OPTION_STRING("from", 0, "T", &(o)->from,                                                              \
                               "start, as now-1h (default), 2026-01-31T12:00:00Z or Unix seconds"),                     \
                 OPTION_STRING("to", 0, "T", &(o)->to, "end (default: now)"),                                           \
-                OPTION_STRING("type", 0, "T", &(o)->type, "profile type or a part of it, as cpu or memory")
+                OPTION_STRING("type", 0, "T", &(o)->type, "profile type or a part of it, as cpu or memory"),           \
+                OPTION_FLAG("explain", 0, &(o)->explains,                                                              \
+                            "say what the query read, in memory and of the object store")
 
 /* The stacks and frames that a view shows, and the labels to group by. */
 struct query_view {
@@ -60,6 +63,7 @@ enum status open_optional_index(const char *base, const char *without, struct sy
 struct query_params {
         const char *command; /* named by notes on standard error; NULL: none */
         bool hides_notes;    /* of a query about samples whose notes were printed */
+        bool explains;       /* prints what it read; run_query() sets it */
         const char *names[QUERY_PARAMS];
         const char *values[QUERY_PARAMS];
         size_t count;

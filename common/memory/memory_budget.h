@@ -95,13 +95,14 @@ void memory_release(struct memory_reservation *r);
 
 /**
  * The memory of one query. Reservations of a thread for MEMORY_QUERIES while it charges an account also count against
- * the account's limit; beyond it: ST_TOO_BIG.
+ * the account's limit; beyond it: ST_TOO_BIG. Its threads count here, too, what they ask an object store for.
  */
 struct memory_account {
         size_t limit;
         size_t held;  /* protected by the budget's lock */
         size_t most;  /* high-water mark of held */
         bool refused; /* a reservation exceeded the limit */
+        _Atomic uint64_t store_requests, store_bytes;
 };
 
 /** Set the account that this thread charges; NULL: none. Several threads may charge one account. */

@@ -13,6 +13,7 @@
 #include "query/query.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -132,7 +133,11 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
         memory_set_account(NULL);
         store_scan_set_meter(q->scan, NULL);
         if (q->report) {
-                q->report->memory_bytes = account.most;
+                q->report->cost = (struct query_cost){ .rows = q->meter->rows,
+                                                       .bytes = q->meter->bytes,
+                                                       .memory_bytes = account.most,
+                                                       .store_requests = atomic_load(&account.store_requests),
+                                                       .store_bytes = atomic_load(&account.store_bytes) };
                 if (q->note.size) /* else that of an earlier call for the same answer */
                         snprintf(q->report->note, sizeof q->report->note, "%.*s", (int)q->note.size,
                                  (const char *)q->note.data);

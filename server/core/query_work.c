@@ -141,17 +141,21 @@ static void log_slow_query(const struct query_work *w, uint64_t took_ns, const c
                 { "from", from, 0 },
                 { "to", to, 0 },
                 { "duration_ms", NULL, took_ns / 1000000 },
-                { "rows", NULL, w->meter.rows },
-                { "bytes", NULL, w->meter.bytes },
-                { "memory_bytes", NULL, r->memory_bytes },
+                { "rows", NULL, r->cost.rows },
+                { "bytes", NULL, r->cost.bytes },
+                { "memory_bytes", NULL, r->cost.memory_bytes },
+                { "store_requests", NULL, r->cost.store_requests },
+                { "store_bytes", NULL, r->cost.store_bytes },
         };
         const struct log_fields fields = { items, sizeof items / sizeof *items };
 
         log_with_fields(LOG_WARN, "slow-query", &fields,
                         "%s %.160s took %" PRIu64 ".%03" PRIu64 " s, %s: tenant '%s', selector '%s', %s to %s, %" PRIu64
-                        " rows, %" PRIu64 " bytes read, %zu bytes of memory, request %s",
+                        " rows, %" PRIu64 " bytes read, %" PRIu64 " bytes of memory, %" PRIu64
+                        " requests to the object store for %" PRIu64 " bytes, request %s",
                         w->kind, w->target, took_ns / 1000000000, took_ns / 1000000 % 1000, outcome, w->tenant,
-                        r->selector, from, to, w->meter.rows, w->meter.bytes, r->memory_bytes, log_get_request());
+                        r->selector, from, to, r->cost.rows, r->cost.bytes, r->cost.memory_bytes,
+                        r->cost.store_requests, r->cost.store_bytes, log_get_request());
 }
 
 static void end_query(const struct query_work *w, const char *outcome)
@@ -209,14 +213,28 @@ void query_work_count_failure(const struct query_work *w)
         }
 }
 
+static void set_cost_header(struct http_request *req, const struct query_cost *c)
+{
+        char text[160];
+
+        snprintf(text, sizeof text,
+                 "rows=%" PRIu64 " bytes=%" PRIu64 " memory=%" PRIu64 " store-requests=%" PRIu64
+                 " store-bytes=%" PRIu64,
+                 c->rows, c->bytes, c->memory_bytes, c->store_requests, c->store_bytes);
+        http_set_header(req, "X-Cairn-Cost", text);
+}
+
 bool query_work_finish(const struct query_work *w, const struct buf *answer)
 {
         if (answer->failed)
                 query_work_count_failure(w);
         else
                 end_query(w, "answered");
-        if (!answer->failed && w->req && *w->report.note)
-                http_set_header(w->req, "X-Cairn-Note", w->report.note);
+        if (!answer->failed && w->req) {
+                set_cost_header(w->req, &w->report.cost);
+                if (*w->report.note)
+                        http_set_header(w->req, "X-Cairn-Note", w->report.note);
+        }
         return !answer->failed;
 }
 

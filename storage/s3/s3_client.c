@@ -21,6 +21,7 @@
 
 #include "common/clock.h"
 #include "common/limits.h"
+#include "common/memory/memory_budget.h"
 #include "common/metrics.h"
 #include "common/text.h"
 #include "http/http_client.h"
@@ -78,11 +79,17 @@ void s3_register_metrics(void)
 
 static void count_request(const struct s3_request *q, const struct s3_response *r, enum status st)
 {
+        const uint64_t bytes = !st && strcmp(q->method, "GET") == 0 ? r->length : 0;
+        struct memory_account *account = memory_get_account();
+
         for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
                 metric_add(&requests[i], strcmp(q->method, methods[i]) == 0);
         metric_add(&failures, st == ST_OS);
-        if (!st && strcmp(q->method, "GET") == 0)
-                metric_add(&received, (int64_t)r->length);
+        metric_add(&received, (int64_t)bytes);
+        if (account) {
+                atomic_fetch_add(&account->store_requests, 1);
+                atomic_fetch_add(&account->store_bytes, bytes);
+        }
 }
 
 /* ---- creating ---- */

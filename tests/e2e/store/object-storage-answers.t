@@ -38,10 +38,19 @@ for kind in short shifted; do
 done
 
 start_replica damaged
-order mangle/damaged/1/.parquet >"$tmp/order"
+order mangle/damaged/1/samples >"$tmp/order"
 is "$(sum_of --server "$replica")" 100 "what was damaged on its way is recognized by its checksum, and fetched again"
 damaged=$(curl -sS "$replica/metrics" | awk '/^cairn_object_store_cache_damaged_total/ { print $2 }')
 is "$damaged" 1 "the damage is counted"
+
+start_replica cold
+explain() {
+        "$cairn" top --from now-1d --type process_cpu:cpu --server "$replica" --explain 2>"$tmp/cost" >"$tmp/table"
+        cat "$tmp/cost"
+}
+like "$(explain)" 'read [12] rows, .* MB of memory; asked the object store [1-9][0-9]* times, for [0-9.]*[1-9] MB' \
+        "--explain says what an empty cache asked the object store for"
+like "$(explain)" 'read [12] rows, .* asked the object store 0 times, for 0.000 MB' "the next query needs nothing of it"
 
 order mangle/list/1000 >"$tmp/order"
 like "$("$cairn" serve --read-only --store "$address" --data "$tmp/late" --listen 127.0.0.1:0 2>&1)" \

@@ -27,9 +27,9 @@ wait until PUT /-/resume, PUT /-/stall/commits those that put a file of a Delta 
 file of a table; GET /-/stalled counts those that wait, GET /-/stalled/paths their paths. PUT /-/delay/MILLISECONDS lets
 each request take that long. PUT /-/mangle/KIND/N changes the answers to the next N requests of a kind: "short" objects
 have half of their bytes, "shifted" ranges are one byte further, and "list"s are cut in the middle, all with a
-Content-Length that says so; "whole" objects are the answers to ranges; the first page or frame of "damaged" ones has a
-wrong byte, where their key ends with a further component of the order; N is 0 to end that. A failing request is refused
-with 503, or has its effect while its answer is lost, is 500, or is cut short.
+Content-Length that says so; "whole" objects are the answers to ranges; the beginning of "damaged" ones has wrong bytes,
+where their key contains a further component of the order; N is 0 to end that. A failing request is refused with 503, or
+has its effect while its answer is lost, is 500, or is cut short.
 """
 import datetime
 import http.client
@@ -46,7 +46,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BUCKET = 'cairn-test'
-DAMAGED_AT = 100  # byte of an answer
+DAMAGED_AT = range(100, 400, 16)  # bytes of an answer: of several columns
 
 
 class Proxy(BaseHTTPRequestHandler):
@@ -77,7 +77,7 @@ class Proxy(BaseHTTPRequestHandler):
     directory = None
     mangling = None
     mangled_left = 0
-    damaged_suffix = ''
+    damaged_name = ''
 
     def date_time_string(self, timestamp=None):
         return super().date_time_string((timestamp or time.time()) + Proxy.ahead_s)
@@ -126,7 +126,7 @@ class Proxy(BaseHTTPRequestHandler):
         elif word == 'ahead':
             Proxy.ahead_s = int(value)
         elif word == 'mangle':
-            Proxy.mangling, Proxy.mangled_left, Proxy.damaged_suffix = (value + '/').split('/')[:3]
+            Proxy.mangling, Proxy.mangled_left, Proxy.damaged_name = (value + '/').split('/')[:3]
             Proxy.mangled_left = int(Proxy.mangled_left)
         elif word == 'delay':
             Proxy.delay_s = int(value) / 1000
@@ -193,7 +193,7 @@ class Proxy(BaseHTTPRequestHandler):
         """The headers and the content of an answer as an order wants them."""
         is_list = 'list-type=2' in self.path
         applies = {'list': is_list, 'short': not is_list, 'shifted': 'Content-Range' in headers,
-                   'damaged': self.path.endswith(self.damaged_suffix)}
+                   'damaged': self.damaged_name in self.path}
         if self.command != 'GET' or code >= 300 or not data or not applies.get(Proxy.mangling):
             return headers, data
         with self.lock:
@@ -201,7 +201,7 @@ class Proxy(BaseHTTPRequestHandler):
             if Proxy.mangled_left < 0:
                 return headers, data
         if Proxy.mangling == 'damaged':
-            return headers, data[:DAMAGED_AT] + bytes([data[DAMAGED_AT] ^ 1]) + data[DAMAGED_AT + 1:]
+            return headers, bytes(byte ^ (at in DAMAGED_AT) for at, byte in enumerate(data))
         if Proxy.mangling != 'shifted':
             return headers, data[:len(data) // 2]
         first, last, size = re.fullmatch(r'bytes (\d+)-(\d+)/(\d+)', headers['Content-Range']).groups()
