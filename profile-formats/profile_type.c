@@ -44,6 +44,20 @@ bool profile_type_has_part(const char *id, enum profile_type_part part, const ch
         return n == strlen(text) && memcmp(have, text, n) == 0;
 }
 
+const struct profile_type_key *profile_type_find_key(const char *name)
+{
+        static const struct profile_type_key keys[] = {
+                { "__profile_type__", true, TYPE_NAME },        { "__name__", false, TYPE_NAME },
+                { "__type__", false, TYPE_SAMPLE_TYPE },        { "__unit__", false, TYPE_SAMPLE_UNIT },
+                { "__period_type__", false, TYPE_PERIOD_TYPE }, { "__period_unit__", false, TYPE_PERIOD_UNIT },
+        };
+
+        for (size_t i = 0; name[0] == '_' && i < sizeof keys / sizeof *keys; i++)
+                if (strcmp(keys[i].name, name) == 0)
+                        return &keys[i];
+        return NULL;
+}
+
 bool profile_unit_find(const char *name, size_t n, struct profile_unit *ret)
 {
         static const struct {

@@ -21,6 +21,16 @@ enum status profile_type_check(const char *id, struct error *err) MUST_CHECK;
 /** Whether a part of an id is this text. */
 bool profile_type_has_part(const char *id, enum profile_type_part part, const char *text);
 
+/** A label name by which selectors match the type of a sample: the whole id, or one of its parts. */
+struct profile_type_key {
+        const char *name; /* "__profile_type__", "__name__", ... */
+        bool is_whole;
+        enum profile_type_part part;
+};
+
+/** NULL: the name is that of a label. */
+const struct profile_type_key *profile_type_find_key(const char *name);
+
 struct profile_unit {
         int64_t factor; /* nanoseconds, or bytes */
         bool is_time;

@@ -15,17 +15,20 @@
 #include "profile-store/rows/batch.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/memory/array.h"
 #include "common/debug_check.h"
 #include "common/limits.h"
+#include "profile-formats/profile_type.h"
 #include "profile-store/rows/key_map.h"
 #include "symbol-index/demangle.h"
 
 /* Bytes charged for a name that the demangler gave up. */
 #define FAILED_NAME_BYTES KiB(4)
 
+#define RENAMED_LABEL_PREFIX "exported_" /* as Prometheus does */
 #define US_PER_DAY INT64_C(86400000000)
 
 struct reduction {
@@ -256,6 +259,23 @@ static int compare_label_names(const void *a, const void *b)
         return strcmp(x->name, y->name);
 }
 
+/* The label's name: the column spelling of its key, which must not be that of a part of the type in selectors. */
+static char *make_label_name(struct batch *b, const char *key)
+{
+        const size_t size = strlen(key);
+        char *name = arena_strndup(&b->arena, key, size), *renamed;
+
+        if (!name)
+                return NULL;
+        normalize_label_key(key, name);
+        if (!profile_type_find_key(name))
+                return name;
+        renamed = arena_alloc(&b->arena, sizeof RENAMED_LABEL_PREFIX + size);
+        if (renamed)
+                snprintf(renamed, sizeof RENAMED_LABEL_PREFIX + size, RENAMED_LABEL_PREFIX "%s", name);
+        return renamed;
+}
+
 /* Keys with the same column spelling become one label, with the value of the key that is first in byte order. */
 static enum status reduce_label_set(struct reduction *r, const struct profile_sample *from, struct batch_label_set *ret,
                                     struct error *err)
@@ -270,12 +290,11 @@ static enum status reduce_label_set(struct reduction *r, const struct profile_sa
                 const struct profile_label *l = &r->p->labels.items[from->first_label + i];
                 const char *key = profile_text(r->p, l->key);
                 const char *value = copy_string_to_batch(r, l->value);
-                char *name = arena_strndup(&r->b->arena, key, strlen(key));
+                const char *name = make_label_name(r->b, key);
                 uint32_t at;
 
                 if (!name || !value)
                         return report_full_batch(err);
-                normalize_label_key(key, name);
                 if (!*value)
                         continue;
                 for (at = 0; at < count && strcmp(labels[at].name, name) != 0; at++)

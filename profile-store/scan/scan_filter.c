@@ -82,27 +82,8 @@ const uint8_t *scan_get_sample_id(const struct batch_sample *s, const struct id_
         return s->has_span ? s->span_id : NULL;
 }
 
-/* Label names that match a sample's profile type: the whole id, or one of its parts. */
-static const struct type_key {
-        const char *name;
-        bool is_whole;
-        enum profile_type_part part;
-} type_keys[] = {
-        { "__profile_type__", true, TYPE_NAME },        { "__name__", false, TYPE_NAME },
-        { "__type__", false, TYPE_SAMPLE_TYPE },        { "__unit__", false, TYPE_SAMPLE_UNIT },
-        { "__period_type__", false, TYPE_PERIOD_TYPE }, { "__period_unit__", false, TYPE_PERIOD_UNIT },
-};
-
-static const struct type_key *find_type_key(const char *name)
-{
-        for (size_t i = 0; i < sizeof type_keys / sizeof *type_keys; i++)
-                if (strcmp(type_keys[i].name, name) == 0)
-                        return &type_keys[i];
-        return NULL;
-}
-
 /* The text of a type id that a type key matches; "" for a part that the id lacks. */
-static struct parquet_bytes get_type_text(const struct type_key *key, const char *id, size_t n)
+static struct parquet_bytes get_type_text(const struct profile_type_key *key, const char *id, size_t n)
 {
         const char *end = id + n, *colon;
 
@@ -162,7 +143,7 @@ static bool match_label_set(struct scan_thread *t, const struct row_filter *r, c
         for (size_t i = 0; i < r->filter->matcher_count; i++) {
                 const char *value = batch_find_label(set, r->names[i]);
 
-                if (!scan_find_id_key(r->names[i]) && !find_type_key(r->names[i]) &&
+                if (!scan_find_id_key(r->names[i]) && !profile_type_find_key(r->names[i]) &&
                     !scan_match_label(t, &r->filter->matchers[i], value, strlen(value)))
                         return false;
         }
@@ -174,7 +155,7 @@ static bool match_type_id(struct scan_thread *t, const struct row_filter *r, con
         if (r->filter->type && strcmp(r->filter->type, id) != 0)
                 return false;
         for (size_t i = 0; i < r->filter->matcher_count; i++) {
-                const struct type_key *key = find_type_key(r->names[i]);
+                const struct profile_type_key *key = profile_type_find_key(r->names[i]);
                 struct parquet_bytes text;
 
                 if (!key)
@@ -316,7 +297,7 @@ bool group_may_match(const struct row_filter *r, const struct part_file *f, uint
                 const struct label_matcher *m = &r->filter->matchers[i];
 
                 if (m->op == LABEL_EQUAL && *m->value && !scan_find_id_key(r->names[i]) &&
-                    !find_type_key(r->names[i]) && part_file_has_column(f, r->columns[i]) &&
+                    !profile_type_find_key(r->names[i]) && part_file_has_column(f, r->columns[i]) &&
                     !group_may_hold_text(f, group, r->columns[i], m->value))
                         return false;
         }
@@ -358,8 +339,8 @@ enum verdict { VERDICT_UNKNOWN, VERDICT_NO, VERDICT_YES };
 struct text_filter {
         struct scan_thread *thread;
         struct parquet_cursor *cursor;
-        const char *type;                /* must be equal; NULL: use the matcher */
-        const struct type_key *type_key; /* the part of type ids that is matched; NULL: the whole text */
+        const char *type;                        /* must be equal; NULL: use the matcher */
+        const struct profile_type_key *type_key; /* the part of type ids that is matched; NULL: the whole text */
         const struct label_matcher *matcher;
         enum verdict null_verdict;
 };
@@ -522,7 +503,7 @@ static enum status filter_by_label(struct scan_thread *t, const struct row_filte
 {
         struct text_filter text = { .thread = t,
                                     .matcher = &r->filter->matchers[i],
-                                    .type_key = find_type_key(r->names[i]) };
+                                    .type_key = profile_type_find_key(r->names[i]) };
 
         if (text.type_key)
                 return filter_by_text(&text, f, group, "profile_type", err);

@@ -167,6 +167,27 @@ START_TEST(equivalent_keys_become_one_label)
 }
 END_TEST
 
+START_TEST(labels_named_as_parts_of_the_type_are_renamed)
+{
+        static const char *const labels[] = { "__name__=a", "__period_unit__=b", "__names__=c", NULL };
+        static const char *const names[] = { "__names__", "exported___name__", "exported___period_unit__" };
+        struct test_profile t;
+        struct batch *b;
+        struct error err;
+        uint32_t leaf;
+
+        test_profile_init(&t, ID, "/bin/x");
+        leaf = test_location(&t, 0x1000);
+        test_sample(&t, T0, 1, &leaf, 1, labels);
+        check_ok(batch_create(&t.p, &b, &err), &err);
+        ck_assert_uint_eq(b->label_sets[0].count, 3);
+        for (size_t i = 0; i < 3; i++)
+                ck_assert_str_eq(b->label_sets[0].labels[i].name, names[i]);
+        batch_unref(b);
+        test_profile_deinit(&t);
+}
+END_TEST
+
 START_TEST(keys_of_other_scripts_stay_apart)
 {
         static const char *const keys[][2] = {
@@ -307,6 +328,7 @@ START_TEST(days_before_1970_are_negative)
 END_TEST
 
 TEST_SUITE("profile store batch", batch_is_equal_from_request_and_from_queue, identities_match_documentation,
-           equivalent_keys_become_one_label, keys_of_other_scripts_stay_apart, a_batch_of_too_many_days_is_refused,
+           equivalent_keys_become_one_label, labels_named_as_parts_of_the_type_are_renamed,
+           keys_of_other_scripts_stay_apart, a_batch_of_too_many_days_is_refused,
            mangled_names_of_senders_are_readable_under_the_id_of_the_sent_name,
            names_that_expand_are_demangled_up_to_a_limit, days_before_1970_are_negative)
