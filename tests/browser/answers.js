@@ -81,6 +81,19 @@ async function findBuild(browser) {
   user.atMost(1, 'which function became slower with the build');
   await noProblems(page, '  no console error, no policy violation');
 }
+// The same from Compare, in whose panel the deploys of the range are.
+async function chooseDeploy(browser) {
+  const page = await openPage(browser, url + '/#view=diff&from=now-15m&to=now');
+  await ready(page);
+  await page.click('#view-diff .sides-chip');
+  await page.click('.sides-panel button:text-is("worker workd aaaaaaaa → bbbbbbbb")');
+  await ready(page);
+  const { selector, label, before } = keysOf(page);
+  equal([selector, label, before.slice(0, 8)], ['service_name="worker"', 'process_executable_build_id_gnu', 'aaaaaaaa'], 'a deploy in the range is chosen as the sides of a comparison');
+  match(await page.textContent('.sides-chip'), /aaaaaaaa → bbbbbbbb$/, '  which the button tells');
+  await page.waitForSelector('#view-diff .flame canvas');
+  await noProblems(page, '  no console error, no policy violation');
+}
 async function findMissing(browser) {
   const page = await open(browser), user = countInteractions(page);
   await user.click('#tab-debuginfo');
@@ -147,5 +160,5 @@ async function lookAtServices(browser) {
 
 run(async browser => {
   await lookAtServices(browser);
-  for (const question of [findRegression, seeChangeSinceDeploy, findOlderVersion, findBuild, findMissing, findPayers, findTrace, findContainers]) await question(browser);
+  for (const question of [findRegression, seeChangeSinceDeploy, findOlderVersion, findBuild, chooseDeploy, findMissing, findPayers, findTrace, findContainers]) await question(browser);
 });

@@ -25,14 +25,12 @@ const CairnDeploys = (() => {
     return { now: versions.filter(v => !isBuild(v)).pop() || (versions.length === 1 ? versions[0] : undefined) };
   }
 
-  // All deploys, as a chart marks them: { ms, name, text }.
-  function list(versions) {
-    return versions.flatMap((v, i) => {
-      const before = previousOf(versions, i), program = isBuild(v) && v.program !== v.service_name ? v.program + ' ' : '';
-      return before ? [{ ms: v.first_ms, name: display(textOf(v), 40),
-        text: label(`${isBuild(v) ? 'build' : 'version'}: ${v.service_name || '(none)'} ${program}${textOf(before)} → ${textOf(v)}`) }] : [];
-    });
-  }
+  // All deploys, { before, now }, by service.
+  const pairs = versions => versions.flatMap((now, i) => { const before = previousOf(versions, i); return before ? [{ before, now }] : []; });
+  // "shop 1.4 → 1.5"
+  const pairText = ({ before, now }) => label(`${now.service_name || '(none)'} ${isBuild(now) && now.program !== now.service_name ? now.program + ' ' : ''}${textOf(before)} → ${textOf(now)}`);
+  // As a chart marks them: { ms, name, text }.
+  const list = versions => pairs(versions).map(pair => ({ ms: pair.now.first_ms, name: display(textOf(pair.now), 40), text: `${isBuild(pair.now) ? 'build' : 'version'}: ${pairText(pair)}` }));
 
-  return { findLast, list, textOf, shortId, BUILD_LABEL };
+  return { findLast, pairs, pairText, list, textOf, shortId, BUILD_LABEL };
 })();

@@ -13,6 +13,7 @@ const CairnDiffView = (() => {
   const DAY_MS = 86400e3;
   const SHOWN = { merged: 'Merged', sides: 'Side by side', table: 'Largest changes' };
   const SCALES = { shares: 'Shares of the total', values: 'Values' };
+  const NO_SIDES = { base_from: null, base_to: null, base_selector: null, label: null, before: null, after: null }, DEPLOYS_SHOWN = 6;
   const SPANS = { previous: ['the range before', null], day: ['a day earlier', DAY_MS], week: ['a week earlier', 7 * DAY_MS], own: ['another range', null] };
 
   // A selector with one more matcher, which replaces an equality matcher of the same label.
@@ -53,9 +54,10 @@ const CairnDiffView = (() => {
     const times = make('span', { className: 'bar' }, span, from, to), labels = make('span', { className: 'bar' }, name,
       make('span', { className: 'pair' }, 'before', before), make('span', { className: 'pair' }, 'after', after));
     const bar = make('form', { className: 'bar' }, make('label', {}, 'Compare by ', compare), times, labels, selector, make('button', { type: 'submit', textContent: 'Apply' }));
+    const deploys = make('div', { className: 'bar', role: 'group', 'aria-label': 'Deploys in the range', hidden: true });
     const chip = make('button', { type: 'button', className: 'sides-chip' }), panel = make('div', { id: 'sides-panel', className: 'popover sides-panel', role: 'dialog', 'aria-label': 'Sides of the comparison', hidden: true },
-      bar, make('div', { className: 'bar' }, ...alone));
-    const popover = CairnPopover.attach(chip, panel);
+      bar, deploys, make('div', { className: 'bar' }, ...alone));
+    const popover = CairnPopover.attach(chip, panel, () => quiet(loadDeploys()));
     const fill = (select, values, chosen) => {
       select.replaceChildren(...values.map(v => make('option', { value: v, textContent: CairnNames.label(v) || '(none)' })));
       if (values.includes(chosen)) select.value = chosen;
@@ -80,12 +82,22 @@ const CairnDiffView = (() => {
       fill(before, values, now().before);
       fill(after, values, now().after || values[values.length - 1]);
     }
+    // The last deploys in the range, each of which can be compared.
+    async function loadDeploys() {
+      const selection = now(), { versions } = await context.api.query('series', { ...CairnSelection.params(selection), versions: 1 });
+      const pairs = CairnDeploys.pairs(versions).sort((a, b) => b.now.first_ms - a.now.first_ms).slice(0, DEPLOYS_SHOWN);
+      deploys.hidden = !pairs.length;
+      deploys.replaceChildren('Deploys ', ...pairs.map(pair => make('button', { type: 'button', textContent: CairnDeploys.pairText(pair), onclick: () => {
+        popover.close();
+        context.go({ ...NO_SIDES, compare: 'label', label: pair.now.label, before: pair.before.value, after: pair.now.value, selector: CairnSelectorText.withMatcher(selection.selector || '', 'service_name', pair.now.service_name) });
+      } })));
+    }
     const quiet = promise => promise.catch(() => {}); // the following request reports the error
     compare.onchange = () => { show(); if (compare.value === 'label') quiet(loadLabels()); };
     span.onchange = show;
     name.onchange = () => quiet(loadValues());
     bar.addEventListener('submit', event => {
-      const none = { base_from: null, base_to: null, base_selector: null, label: null, before: null, after: null }, kind = compare.value;
+      const none = NO_SIDES, kind = compare.value;
       event.preventDefault();
       popover.close();
       if (kind === 'label') context.go({ ...none, compare: kind, label: name.value, before: before.value, after: after.value });
