@@ -28,7 +28,7 @@ const CairnTopView = (() => {
       const columns = CairnTable.costColumns(() => about, CairnActions.sourceOf(context, () => current)), at = columns.findIndex(c => c.name);
       if (by) columns.splice(at, 0, { title: by, key: 'group', share: 0.6 });
       const trendOf = CairnActions.trendOf(context, () => current);
-      if (trendOf) columns.push({ title: 'Over time', key: 'cumulative', width: 5.9, wide: true, text: r => trendOf(r) ? 'Trend' : '', href: trendOf });
+      if (trendOf) columns.push({ title: 'Over time', key: 'cumulative', width: 6.6, wide: true, text: r => trendOf(r) ? 'Trend' : '', href: trendOf });
       table = CairnTable.create(box, columns, { caption: 'Functions', sort: 'flat', filter: ['function', 'file', 'object', 'short_name'], noun: by ? 'functions of groups' : undefined,
         open: row => actions.sandwich(row.function), menu: row => [...menu(row), ...only(row)], keyOf: row => [row.group, row.function, row.file].join('\0'), keep: context.keep });
       grouped = by;
