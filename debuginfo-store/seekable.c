@@ -28,6 +28,7 @@
 #define LEVEL 3
 #define CHECKSUM_BYTES 4 /* after the blocks of a frame, RFC 8878, 3.1.1 */
 #define READ_AHEAD_BYTES MiB(4)
+#define RELOADED_BYTES KiB(64) /* as many as are fetched with the size of an object */
 #define MAX_FRAMES (LIMIT_OBJECT_BYTES / SEEKABLE_FRAME_BYTES + 1)
 
 static void cleanup_cctx(ZSTD_CCtx **c)
@@ -258,6 +259,19 @@ enum status seekable_open(int fd, const char *name, struct seekable_reader **ret
         return ST_OK;
 }
 
+/* What was fetched of a remote object may have been damaged. A larger table is loaded anew in part. */
+static enum status reload_seek_table(struct seekable_reader *r, enum status failed, struct error *err)
+{
+        const uint64_t size = r->map.file.size, end = size < RELOADED_BYTES ? size : RELOADED_BYTES;
+        enum status st = storage_reload(&r->map, &(struct file_range){ size - end, end }, 1, err);
+
+        if (st)
+                return st == ST_UNSUPPORTED ? failed : st;
+        free(steal_ptr(r->packed_at));
+        free(steal_ptr(r->unpacked_at));
+        return read_seek_table(r, size, err);
+}
+
 enum status seekable_open_map(struct storage_map *map, const char *name, struct seekable_reader **ret,
                               struct error *err)
 {
@@ -275,6 +289,8 @@ enum status seekable_open_map(struct storage_map *map, const char *name, struct 
         r->cached = UINT32_MAX;
         r->name = strdup(name);
         st = r->name ? read_seek_table(r, r->map.file.size, err) : error_no_memory(err);
+        if (st && st != ST_NO_MEMORY && st != ST_OS)
+                st = reload_seek_table(r, st, err);
         if (st)
                 return st;
         r->read_to = 0;
@@ -321,10 +337,10 @@ static enum status decompress_frame(struct seekable_reader *r, uint32_t frame, v
         const struct file_range packed = { r->packed_at[frame], r->packed_at[frame + 1] - r->packed_at[frame] };
         enum status st = try_to_decompress(r, frame, to, err);
 
-        if (st != ST_BAD_DATA || r->fd >= 0 || !storage_can_reload(&r->map))
+        if (st != ST_BAD_DATA || r->fd >= 0)
                 return st;
         st = storage_reload(&r->map, &packed, 1, err);
-        return st ? st : try_to_decompress(r, frame, to, err);
+        return st == ST_UNSUPPORTED ? ST_BAD_DATA : st ? st : try_to_decompress(r, frame, to, err);
 }
 
 /* Copy bytes [offset, offset + n), which lie in the frame. */

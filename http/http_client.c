@@ -190,7 +190,7 @@ static enum status convert_curl_failure(const char *method, const char *url, CUR
                                  "the issuer's certificate",
                                  method, url, text, ca_setting);
         if (rc == CURLE_SSL_CACERT_BADFILE)
-                return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; %s has certificates as PEM", method, url,
+                return error_set(err, ST_USAGE, "%s %.60s failed: %.100s; %s takes certificates as PEM", method, url,
                                  text, ca_setting);
         if (rc == CURLE_ABORTED_BY_CALLBACK)
                 return error_set(err, ST_OS, "%s %s failed: the request body could not be read", method, url);

@@ -57,8 +57,8 @@ struct parquet_cursor {
         size_t levels_capacity;
 
         struct stored_page page;
-        size_t page_at; /* in the chunk */
-        bool was_reloaded;
+        size_t page_at;  /* in the chunk */
+        bool may_reload; /* the chunk, of which something was wrong */
         enum page_form form;
         uint32_t page_rows, at; /* at: rows of the page already read or skipped */
         struct hybrid_reader codes;
@@ -95,7 +95,7 @@ static void reset_cursor(struct parquet_cursor *c)
         c->rows_ahead = 0;
         c->page_rows = c->at = 0;
         c->form = PAGE_UNREAD;
-        c->was_reloaded = false;
+        c->may_reload = false;
 }
 
 void parquet_cursor_destroy(struct parquet_cursor *c)
@@ -117,9 +117,9 @@ static enum status reload_chunk(struct parquet_cursor *c, enum status failed, st
 {
         const uint32_t node = (uint32_t)(c->node - parquet_file_schema(c->file)->nodes);
 
-        if (c->was_reloaded)
+        if (!c->may_reload)
                 return failed;
-        c->was_reloaded = true;
+        c->may_reload = false;
         return parquet_reload_chunk(c->file, parquet_file_chunk(c->file, c->group, node), failed, err);
 }
 
@@ -164,6 +164,7 @@ enum status parquet_cursor_open(struct parquet_cursor *c, const struct parquet_f
         reader_init(&c->pages.chunk, data + chunk->start, chunk->size);
         c->pages.chunk.base = chunk->start;
         c->rows_ahead = chunk->value_count;
+        c->may_reload = true;
         return ST_OK;
 }
 
@@ -174,7 +175,9 @@ static enum status reserve_page_memory(struct parquet_cursor *c, size_t n, struc
         size_t more = n > c->spare ? n - c->spare : 0;
         enum status st = c->reserve && more ? c->reserve(c->context, more, err) : ST_OK;
 
-        if (!st)
+        if (st)
+                c->may_reload = false; /* the file is not at fault */
+        else
                 c->spare -= n - more;
         return st;
 }

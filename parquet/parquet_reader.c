@@ -32,7 +32,10 @@ static bool may_be_damage(enum status st)
 static enum status reload_range(const struct parquet_file *f, const struct file_range *range, enum status failed,
                                 struct error *err)
 {
-        return may_be_damage(failed) && f->source.reload ? f->source.reload(f->source.context, range, 1, err) : failed;
+        enum status st = may_be_damage(failed) && f->source.reload ? f->source.reload(f->source.context, range, 1, err)
+                                                                   : ST_UNSUPPORTED;
+
+        return st == ST_UNSUPPORTED ? failed : st;
 }
 
 static struct file_range get_end_range(const struct parquet_file *f)

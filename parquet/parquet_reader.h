@@ -34,7 +34,8 @@ struct parquet_source {
         size_t size;
         /* Make ranges within the file present. Called before they are read, by any thread. NULL: all are present. */
         enum status (*require)(void *context, const struct file_range *ranges, size_t count, struct error *err);
-        /* Get ranges anew, of which what was read is damaged: once for each column. Any thread. NULL: it cannot. */
+        /* Get ranges anew, of which what was read is damaged: once for each column. Any thread. NULL: it cannot;
+         * ST_UNSUPPORTED, without a message: not any more. */
         enum status (*reload)(void *context, const struct file_range *ranges, size_t count, struct error *err);
         void *context; /* of both */
 };

@@ -68,14 +68,14 @@ struct query_code {
         void *context;
 };
 
-/** Selection and memory of a query, for the log; also set when it fails. */
-/** What a query has used. */
+/** What a query has used; of several for one answer, all together. */
 struct query_cost {
         uint64_t rows, bytes;                 /* selected rows of samples, and stored bytes of their columns */
         uint64_t memory_bytes;                /* peak */
         uint64_t store_requests, store_bytes; /* of an object store, for what was not in the cache */
 };
 
+/** Selection and cost of a query, for the log; also set when it fails. */
 struct query_report {
         char selector[256]; /* truncated; the last one that was parsed */
         int64_t from_unix_ns, to_unix_ns;

@@ -132,8 +132,7 @@ bool storage_can_reload(const struct storage_map *m)
 
 enum status storage_reload(struct storage_map *m, const struct file_range *ranges, size_t count, struct error *err)
 {
-        return storage_can_reload(m) ? m->storage->operations->reload(m, ranges, count, err)
-                                     : error_set(err, ST_UNSUPPORTED, "there is no other copy");
+        return storage_can_reload(m) ? m->storage->operations->reload(m, ranges, count, err) : ST_UNSUPPORTED;
 }
 
 bool storage_has_at_hand(struct storage *s, const char *key)

@@ -123,7 +123,8 @@ enum status storage_require(struct storage_map *m, const struct file_range *rang
 
 /**
  * Get ranges anew, of which what was read is not what was put. Others may read the map meanwhile.
- * @return ST_UNSUPPORTED when there is no other copy than the one that was read.
+ * @return ST_UNSUPPORTED, without a message, when there is no other copy than the one that was read, or when an object
+ * was loaded anew so often that the other copy must be damaged, too.
  */
 enum status storage_reload(struct storage_map *m, const struct file_range *ranges, size_t count,
                            struct error *err) MUST_CHECK;

@@ -84,7 +84,7 @@ static double get_megabytes(uint64_t bytes)
 
 static void print_cost(const struct query_params *p, const struct query_cost *c)
 {
-        if (!p->explains)
+        if (!p->explains || p->hides_notes)
                 return;
         fprintf(stderr,
                 "cairn%s%s: read %" PRIu64 " rows, %.3f MB of their columns, with %.3f MB of memory; asked the object "
@@ -205,19 +205,25 @@ static enum status make_query_path(const char *operation, const struct query_par
         return ST_OK;
 }
 
-/* The header of struct query_cost; `context` is one. */
+struct told_cost {
+        struct query_cost cost;
+        bool is_told;
+};
+
+/* context: a struct told_cost */
 static void take_cost_header(void *context, const char *name, size_t name_size, const char *value, size_t value_size)
 {
-        struct query_cost *c = context;
+        struct told_cost *t = context;
+        struct query_cost *c = &t->cost;
         char text[200];
 
+        if (name_size != strlen(COST_HEADER) || strncasecmp(name, COST_HEADER, name_size) != 0)
+                return;
         snprintf(text, sizeof text, "%.*s", (int)value_size, value);
-        if (name_size == strlen(COST_HEADER) && strncasecmp(name, COST_HEADER, name_size) == 0 &&
-            sscanf(text,
-                   "rows=%" SCNu64 " bytes=%" SCNu64 " memory=%" SCNu64 " store-requests=%" SCNu64
-                   " store-bytes=%" SCNu64,
-                   &c->rows, &c->bytes, &c->memory_bytes, &c->store_requests, &c->store_bytes) != 5)
-                *c = (struct query_cost){ 0 };
+        t->is_told = sscanf(text,
+                            "rows=%" SCNu64 " bytes=%" SCNu64 " memory=%" SCNu64 " store-requests=%" SCNu64
+                            " store-bytes=%" SCNu64,
+                            &c->rows, &c->bytes, &c->memory_bytes, &c->store_requests, &c->store_bytes) == 5;
 }
 
 static enum status query_server(const struct query_options *o, const char *operation, const struct query_params *params,
@@ -225,11 +231,11 @@ static enum status query_server(const struct query_options *o, const char *opera
 {
         /* The service ends a query that takes too long (--query-timeout), and sends nothing before. */
         const struct http_client_options how = { .size = sizeof how, .attempts = 2, .idle_timeout_s = 3600 };
-        struct query_cost cost = { 0 };
+        struct told_cost told = { 0 };
         struct http_client_request request = { .method = "GET",
                                                .max_response = LIMIT_RESPONSE_BYTES,
                                                .header = take_cost_header,
-                                               .header_context = &cost,
+                                               .header_context = &told,
                                                .no_timeout_retry = true };
         _cleanup_http_client_response_ struct http_client_response response = { 0 };
         _cleanup_http_client_ struct http_client *client = NULL;
@@ -251,7 +257,10 @@ static enum status query_server(const struct query_options *o, const char *opera
                 return st;
         buf_append(ret, response.body.data, response.body.size);
         print_note(params, response.note);
-        print_cost(params, &cost);
+        if (told.is_told)
+                print_cost(params, &told.cost);
+        else if (o->explains)
+                fprintf(stderr, "cairn: the service does not say what the query read: it is older than this program\n");
         return buf_status(ret, err, "answer");
 }
 

@@ -29,7 +29,7 @@ struct query_options {
                 OPTION_STRING("to", 0, "T", &(o)->to, "end (default: now)"),                                           \
                 OPTION_STRING("type", 0, "T", &(o)->type, "profile type or a part of it, as cpu or memory"),           \
                 OPTION_FLAG("explain", 0, &(o)->explains,                                                              \
-                            "say what the query read, in memory and of the object store")
+                            "say how much the query read, and what it asked the object store for")
 
 /* The stacks and frames that a view shows, and the labels to group by. */
 struct query_view {

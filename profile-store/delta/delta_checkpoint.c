@@ -556,6 +556,7 @@ enum status delta_checkpoint_read(const struct delta_place *p, int64_t version, 
         _cleanup_free_ char *name = key ? storage_make_name(p->storage, key) : NULL;
         _cleanup_storage_map_ struct storage_map map = { 0 };
         struct file_range whole = { 0 };
+        enum status reloaded;
         enum status st =
                 name ? storage_map(p->storage, key, LIMIT_PARQUET_FILE_BYTES, &map, err) : error_no_memory(err);
 
@@ -565,8 +566,10 @@ enum status delta_checkpoint_read(const struct delta_place *p, int64_t version, 
         st = storage_require(&map, &whole, 1, err);
         if (!st)
                 st = read_mapped_checkpoint(&map, name, ret, err);
-        if (st != ST_BAD_DATA || !storage_can_reload(&map))
+        if (st != ST_BAD_DATA && st != ST_UNSUPPORTED && st != ST_TOO_BIG)
                 return st;
-        st = storage_reload(&map, &whole, 1, err);
-        return st ? st : read_mapped_checkpoint(&map, name, ret, err);
+        reloaded = storage_reload(&map, &whole, 1, err);
+        if (reloaded)
+                return reloaded == ST_UNSUPPORTED ? st : reloaded;
+        return read_mapped_checkpoint(&map, name, ret, err);
 }

@@ -487,14 +487,19 @@ static enum status export_step_rows(struct export *e, const struct export_step *
 /* Export [from, to), split in halves when it exceeds the limits of a scan. */
 static enum status export_range(struct export *e, int64_t from, int64_t to, struct error *err)
 {
+        struct memory_reservation counts = { .use = MEMORY_QUERIES };
         struct export_step s = { 0 };
         int64_t middle = from + (to - from) / 2;
         enum status st = load_export_step(e, from, to, &s, err);
-        bool halve = st == ST_TOO_BIG && to - from >= 2 * EXPORT_STEP_LEAST_NS;
+        bool halve;
 
+        if (!st) /* for count_step_samples(), which needs as much again while it counts */
+                st = memory_reserve(&counts, 2 * (s.sums.stacks.count + 1) * sizeof(struct counted_samples), err);
+        halve = st == ST_TOO_BIG && to - from >= 2 * EXPORT_STEP_LEAST_NS;
         if (!st)
                 st = export_step_rows(e, &s, from, err);
         export_step_deinit(&s);
+        memory_release(&counts);
         if (!halve)
                 return st;
         st = export_range(e, from, middle, err); /* depth at most 33: from 64 bits of nanoseconds down to a second */

@@ -13,8 +13,8 @@
 #include "query/query.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,6 +120,17 @@ static void note_absent_tables(struct query_call *q)
                            q->note.size ? "; " : "");
 }
 
+/* The meter may be that of several calls for one answer. */
+static void charge_query_cost(struct query_cost *c, const struct work_meter *meter,
+                              const struct memory_account *account)
+{
+        c->rows = meter->rows;
+        c->bytes = meter->bytes;
+        c->memory_bytes = account->most > c->memory_bytes ? account->most : c->memory_bytes;
+        c->store_requests += atomic_load(&account->store_requests);
+        c->store_bytes += atomic_load(&account->store_bytes);
+}
+
 enum status query_call_run(struct query_call *q, query_answer_function *answer, void *context)
 {
         struct memory_account account = { .limit = memory_get_query_limit() };
@@ -133,11 +144,7 @@ enum status query_call_run(struct query_call *q, query_answer_function *answer, 
         memory_set_account(NULL);
         store_scan_set_meter(q->scan, NULL);
         if (q->report) {
-                q->report->cost = (struct query_cost){ .rows = q->meter->rows,
-                                                       .bytes = q->meter->bytes,
-                                                       .memory_bytes = account.most,
-                                                       .store_requests = atomic_load(&account.store_requests),
-                                                       .store_bytes = atomic_load(&account.store_bytes) };
+                charge_query_cost(&q->report->cost, q->meter, &account);
                 if (q->note.size) /* else that of an earlier call for the same answer */
                         snprintf(q->report->note, sizeof q->report->note, "%.*s", (int)q->note.size,
                                  (const char *)q->note.data);

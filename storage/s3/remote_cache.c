@@ -30,9 +30,10 @@ _Static_assert(BLOCK == CACHE_BLOCK_BYTES, "one size");
 
 static struct metric kept = METRIC_COUNTER("cairn_object_store_cache_kept_total",
                                            "Objects of an object store of which a cache had parts at its start.", "");
-static struct metric damaged =
-        METRIC_COUNTER("cairn_object_store_cache_damaged_total",
-                       "Blocks of a cache that were damaged on the disk or on the way, and were fetched again.", "");
+static struct metric damaged = METRIC_COUNTER("cairn_object_store_cache_damaged_total",
+                                              "Blocks of a cache that were fetched again, since they, or others of the "
+                                              "same column, were damaged on the disk or on the way.",
+                                              "");
 
 struct remote_object {
         struct lru_entry lru; /* first */
@@ -41,6 +42,7 @@ struct remote_object {
         pthread_mutex_t fetching;
         uint8_t *unchecked; /* a bit for each present block of an earlier process; NULL: none is */
         uint64_t bytes;     /* of the present blocks */
+        unsigned drops;     /* remote_cache_drop(); under `fetching` */
         unsigned users;
         bool is_known;   /* in the table */
         bool is_changed; /* since it was saved; under `lock` */
@@ -286,10 +288,14 @@ static void drop_damaged_block(struct remote_cache *c, struct remote_object *o, 
         pthread_mutex_unlock(&c->lock);
 }
 
-void remote_cache_drop(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges, size_t count)
+bool remote_cache_drop(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges, size_t count)
 {
+        bool may_drop;
+
         pthread_mutex_lock(&o->fetching);
-        for (size_t i = 0; i < count; i++) {
+        may_drop = o->drops < REMOTE_CACHE_DROPS_MAX;
+        o->drops += may_drop;
+        for (size_t i = 0; may_drop && i < count; i++) {
                 uint64_t end = (ranges[i].offset + ranges[i].size + BLOCK - 1) / BLOCK;
 
                 for (uint64_t b = ranges[i].offset / BLOCK; b < end && b < o->blocks.count; b++) {
@@ -298,6 +304,7 @@ void remote_cache_drop(struct remote_cache *c, struct remote_object *o, const st
                 }
         }
         pthread_mutex_unlock(&o->fetching);
+        return may_drop;
 }
 
 /* With `fetching`. */

@@ -15,6 +15,7 @@
  *
  * Threads: any. A fetch holds the object, not the cache.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,8 +69,12 @@ typedef enum status remote_cache_fetch(void *context, const char *key, const str
 enum status remote_cache_require(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges,
                                  size_t count, remote_cache_fetch *fetch, void *context, struct error *err) MUST_CHECK;
 
-/** Let ranges be fetched again when they are required next: what was fetched is not what was put. */
-void remote_cache_drop(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges, size_t count);
+/**
+ * Let ranges be fetched again when they are required next: what was fetched is not what was put.
+ * @return false after REMOTE_CACHE_DROPS_MAX times: the object itself is damaged.
+ */
+bool remote_cache_drop(struct remote_cache *c, struct remote_object *o, const struct file_range *ranges, size_t count);
+#define REMOTE_CACHE_DROPS_MAX 16
 
 /** Note that a range was written into the file already. Blocks that it covers in part do not count. */
 void remote_cache_note_present(struct remote_cache *c, struct remote_object *o, const struct file_range *range);

@@ -38,6 +38,7 @@
 #define FIRST_PAUSE_MS 100
 #define LONGEST_PAUSE_MS 5000
 #define DEADLINE_MS 40000
+#define SLOW_DEADLINE_MS 600000
 #define LEAST_BYTES_PER_S KiB(128) /* of what is sent or received, in addition to that */
 #define UNKNOWN_BYTES MiB(4)       /* of an object that is read as a whole */
 #define CLOCK_NOISE_MS 2000        /* the Date of an answer has seconds, and an answer takes time */
@@ -371,7 +372,7 @@ static uint64_t get_deadline_ms(const struct s3_request *q)
         const bool is_read = q->write && !q->wanted.size;
         const uint64_t bytes = q->body_size + q->range.size + (is_read ? UNKNOWN_BYTES : q->wanted.size);
 
-        return DEADLINE_MS + bytes * 1000 / LEAST_BYTES_PER_S;
+        return (q->may_take_minutes ? SLOW_DEADLINE_MS : DEADLINE_MS) + bytes * 1000 / LEAST_BYTES_PER_S;
 }
 
 static enum status send_signed_request(struct s3_client *c, const struct s3_request *q, const char *path,
@@ -455,10 +456,12 @@ static bool are_keys_outdated(const struct s3_response *r)
  * Errors that a request may get over at once: what was learned from the answer is in effect now.
  * @param keys  number of those that signed the request
  */
-static bool can_send_again(struct s3_client *c, const struct s3_response *r, uint64_t keys)
+static bool can_send_again(struct s3_client *c, const struct s3_response *r, uint64_t keys, bool had_md5)
 {
-        if (s3_refusal_demands_md5(r))
-                return !atomic_exchange(&c->sends_md5, true);
+        if (s3_refusal_demands_md5(r)) {
+                atomic_store(&c->sends_md5, true);
+                return !had_md5;
+        }
         return are_keys_outdated(r) ? s3_doubt_credentials(c->credentials, keys)
                                     : strcmp(r->error, "RequestTimeTooSkewed") == 0;
 }
@@ -484,7 +487,7 @@ static enum status send_request(struct s3_client *c, const struct s3_request *q,
 
         *ret = (struct s3_response){ 0 };
         for (unsigned attempt = 0; !st; attempt++) {
-                const bool has_md5 = (q->body_size || q->range.size) && atomic_load(&c->sends_md5);
+                const bool has_md5 = strcmp(q->method, "PUT") == 0 && atomic_load(&c->sends_md5);
 
                 st = q->range.size ? s3_hash_file_body(&file, has_md5, &content, err)
                                    : s3_hash_content(q->body, q->body_size, has_md5, &content, err);
@@ -494,7 +497,7 @@ static enum status send_request(struct s3_client *c, const struct s3_request *q,
                 if (!st)
                         return ST_OK;
                 find_error(ret);
-                if (attempt || !can_send_again(c, ret, keys))
+                if (attempt || !can_send_again(c, ret, keys, has_md5))
                         return s3_explain_refusal(&c->location, q, st, ret, err);
                 s3_file_body_rewind(&file);
                 s3_response_deinit(ret);

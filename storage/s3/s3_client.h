@@ -8,10 +8,11 @@
  *
  * A request is repeated by the HTTP client after connection errors, timeouts, 429 and 5xx, and once more by this one
  * when the store's clock differs from this host's, with new keys after they expired, or with the MD5 of its body, which
- * buckets with object locks demand. All attempts together take at most 40 s, and 1 s for each 128 KiB. An answer that
- * is too short, has another range than was asked for, or is no whole XML where `wants_xml` says so, counts as one whose
- * connection broke; answers to PUT and to the completion of an upload are not checked. The caller decides about 409 and
- * 412. Connections are kept and used by one thread at a time; there are as many as threads that ask at once.
+ * buckets with object locks demand. All attempts together take at most 40 s, and 1 s for each 128 KiB, unless the
+ * request may take minutes. An answer that is too short, has another range than was asked for, or is no whole XML where
+ * `wants_xml` says so, counts as one whose connection broke; answers to PUT and to the completion of an upload are not
+ * checked. The caller decides about 409 and 412. Connections are kept and used by one thread at a time; there are as
+ * many as threads that ask at once.
  *
  * Threads: any.
  * Source: Amazon S3 API Reference; RFC 9110 (13.1 preconditions, 14 ranges).
@@ -62,6 +63,7 @@ struct s3_request {
         struct file_range wanted; /* of the object, as a header asks for; size 0: all of it */
         bool wants_end;           /* its last wanted.size bytes, or a smaller object as a whole */
         bool wants_xml;           /* without write */
+        bool may_take_minutes;    /* until the store has answered */
         const void *body;         /* either memory, */
         size_t body_size;
         int fd; /* or a range of a file, when range.size is not 0 */

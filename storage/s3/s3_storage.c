@@ -325,8 +325,9 @@ static enum status require_s3_ranges(struct storage_map *m, const struct file_ra
 static enum status reload_s3_ranges(struct storage_map *m, const struct file_range *ranges, size_t count,
                                     struct error *err)
 {
-        remote_cache_drop(get_cache(m->storage), m->state, ranges, count);
-        return require_s3_ranges(m, ranges, count, err);
+        return remote_cache_drop(get_cache(m->storage), m->state, ranges, count)
+                       ? require_s3_ranges(m, ranges, count, err)
+                       : ST_UNSUPPORTED;
 }
 
 static void unmap_s3_object(struct storage_map *m)

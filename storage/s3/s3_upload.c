@@ -163,7 +163,7 @@ static enum status put_all_parts(struct s3_client *c, const char *key, const cha
 static enum status put_in_parts(struct s3_client *c, const char *key, int fd, uint64_t size, const char *token,
                                 enum storage_mode mode, struct error *err)
 {
-        struct s3_request q = { .method = "POST", .key = key };
+        struct s3_request q = { .method = "POST", .key = key, .may_take_minutes = true };
         char upload_id[UPLOAD_ID_BYTES];
         _cleanup_buf_ struct buf list, query;
         enum status st = begin_parts(c, key, token, upload_id, err);

@@ -39,7 +39,7 @@ const CairnDiffView = (() => {
 
   // What is compared, in short.
   function sidesText({ compare, label, before, after, selector, base_selector, base_from, base_to }, now) {
-    const value = v => !v ? '(none)' : label === CairnDeploys.BUILD_LABEL ? CairnDeploys.shortId(v) : v, time = text => CairnTimes.toText(CairnTimes.parse(text, now)).slice(0, 16);
+    const value = v => !v ? '(none)' : label === CairnDeploys.BUILD_LABEL ? CairnDeploys.shortId(v) : v, time = text => { const ms = CairnTimes.parse(text, now); return Number.isFinite(ms) ? CairnTimes.toText(ms).slice(0, 16) : text; };
     if (compare === 'label' && label) return `${label} ${value(before)} → ${value(after)}`;
     if (compare === 'selector' || base_selector) return `${base_selector || 'all'} → ${selector || 'all'}`;
     return base_from ? `before: ${time(base_from)} – ${time(base_to || 'now')}` : 'the range before';
@@ -85,7 +85,7 @@ const CairnDiffView = (() => {
     // The last deploys in the range, each of which can be compared.
     async function loadDeploys() {
       const selection = now(), { versions } = await context.api.query('series', { ...CairnSelection.params(selection), versions: 1 });
-      const pairs = CairnDeploys.pairs(versions).sort((a, b) => b.now.first_ms - a.now.first_ms).slice(0, DEPLOYS_SHOWN);
+      const pairs = CairnDeploys.pairs(versions).filter(p => p.before.label === p.now.label).sort((a, b) => b.now.first_ms - a.now.first_ms).slice(0, DEPLOYS_SHOWN);
       deploys.hidden = !pairs.length;
       deploys.replaceChildren('Deploys ', ...pairs.map(pair => make('button', { type: 'button', textContent: CairnDeploys.pairText(pair), onclick: () => {
         popover.close();

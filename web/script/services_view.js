@@ -49,7 +49,7 @@ const CairnServicesView = (() => {
   function comparisonOf(row, answer, selection) {
     const change = { ...NO_COMPARISON, view: 'diff', shown: 'table', by: null, selector: selectorOf(row, selection.selector) };
     const { before, now } = CairnDeploys.findLast(row.versions);
-    if (!before) return { text: 'the time before', change };
+    if (!before || before.label !== now.label) return { text: 'the time before', change };
     const isInside = before.last_ms > answer.from_ms;
     return { text: CairnNames.label(CairnDeploys.textOf(before)), change: { ...change, compare: 'label', label: now.label, before: before.value, after: now.value,
       ...(isInside ? {} : { from: CairnTimes.toIso(answer.base_from_ms), to: CairnTimes.toIso(answer.to_ms) }) } };

@@ -69,11 +69,17 @@ const CairnTrendView = (() => {
     addEventListener('cairn-theme', draw);
 
     // Without a function: the most expensive one.
-    async function choose(selection, signal) {
+    async function loadNames(selection, signal) {
       const top = await context.api.query('top', { ...CairnSelection.params(selection), limit: 200 }, signal);
       const names = top.rows.filter(r => r.kind !== 'unresolved').map(r => r.function);
       hints.replaceChildren(...names.filter(n => n.length < 400).map(value => make('option', { value })));
-      return selection.function || names[0] || '';
+      return names;
+    }
+    async function choose(selection, signal) {
+      const names = loadNames(selection, signal);
+      if (!selection.function) return (await names)[0] || '';
+      names.catch(() => {}); // hints only
+      return selection.function;
     }
     function chooseSeries(file) {
       series = answer.series.find(s => s.file === file) || answer.series[0] || null;

@@ -12,7 +12,7 @@ start_server --flush-interval 1
 # build N: another build of the program; its build-id is $id
 build() {
         printf '%s\n' '#include <unistd.h>' 'volatile unsigned long sink;' \
-                "int main(void) { alarm(120); for (;;) sink += $1; }" >"$tmp/shopd.c"
+                "int main(void) { alarm(600); for (;;) sink += $1; }" >"$tmp/shopd.c"
         cc -O1 -Wl,--build-id -o "$tmp/new" "$tmp/shopd.c"
         id=$(readelf -n "$tmp/new" | sed -n 's/.*Build ID: //p')
 }

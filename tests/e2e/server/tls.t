@@ -101,7 +101,7 @@ id=$(build_id_of "$tmp/prog")
         "$upload" --server "$url" $auth "$tmp/prog" >"$tmp/out" 2>&1
         like "$? $(cat "$tmp/out")" '^64 .*certificate.*--ca FILE' 'without the authority it fails, with a remedy'
         "$upload" --server "$url" --ca "$tmp/text" $auth "$tmp/prog" >"$tmp/out" 2>&1
-        like "$? $(cat "$tmp/out")" '^64 .*--ca takes certificates' \
+        like "$? $(cat "$tmp/out")" '^64 .*--ca FILE takes certificates' \
                 'a file without certificates is not accepted as authority'
         "$upload" --server "$url" --ca "$tmp/absent" $auth "$tmp/prog" >"$tmp/out" 2>&1
         like "$? $(cat "$tmp/out")" "^1 .*cannot read the certificates in '$tmp/absent'" 'nor is a missing one'

@@ -39,7 +39,7 @@ load 1000 "$tmp/other.folded" frontend container.name=web-1
 printf 'main;lz 200000000000\nmain;malloc 10000000000\n' >"$tmp/other.folded"
 load 250 "$tmp/other.folded" batch container.name=batch-1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736
 printf 'main;sort 50000000000\nmain;merge 6000000000\nmain;copy 4000000000\n' >"$tmp/other.folded"
-load 800 "$tmp/other.folded" worker version=3 process.executable.name=workd \
+load 500 "$tmp/other.folded" worker version=3 process.executable.name=workd \
         process.executable.build_id.gnu=aaaaaaaa00000000000000000000000000000001
 printf 'main;sort 70000000000\nmain;merge 6000000000\nmain;copy 4000000000\n' >"$tmp/other.folded"
 load 100 "$tmp/other.folded" worker version=3 process.executable.name=workd \

@@ -8,6 +8,7 @@
 #include "common/memory/buf.h"
 #include "debuginfo-store/frame_cache.h"
 #include "debuginfo-store/seekable.h"
+#include "storage/storage_operations.h"
 #include "tests/support/suite.h"
 
 #define SIZE (13 * SEEKABLE_FRAME_BYTES + 12345)
@@ -158,5 +159,70 @@ START_TEST(cached_frames_give_the_same_bytes)
 }
 END_TEST
 
+/* ---- a remote object, of which some bytes were damaged on the way ---- */
+
+static struct {
+        uint8_t *sent, *received;
+        unsigned reloads;
+} remote;
+
+static enum status require_nothing(struct storage_map *m, const struct file_range *ranges, size_t count,
+                                   struct error *err)
+{
+        (void)m, (void)ranges, (void)count, (void)err;
+        return ST_OK;
+}
+
+static enum status receive_again(struct storage_map *m, const struct file_range *ranges, size_t count,
+                                 struct error *err)
+{
+        (void)m, (void)err;
+        remote.reloads++;
+        for (size_t i = 0; i < count; i++)
+                memcpy(remote.received + ranges[i].offset, remote.sent + ranges[i].offset, ranges[i].size);
+        return ST_OK;
+}
+
+static void unmap_nothing(struct storage_map *m)
+{
+        (void)m;
+}
+
+START_TEST(frames_and_tables_that_another_copy_has_whole_are_read)
+{
+        static const struct storage_operations operations = { .require = require_nothing,
+                                                              .reload = receive_again,
+                                                              .unmap = unmap_nothing };
+        struct storage storage = { .operations = &operations };
+        uint8_t *got = malloc(SIZE);
+        struct error err;
+        uint64_t stored;
+        int fd = packed_file(&stored);
+        const uint64_t damaged[] = { 7, stored / 2, stored - 30, stored - 1 }; /* two frames, the table, its footer */
+
+        remote.sent = malloc(stored);
+        remote.received = malloc(stored);
+        ck_assert_int_eq(pread(fd, remote.sent, stored, 0), (ssize_t)stored);
+        close(fd);
+        for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+                struct storage_map map = { .file = { remote.received, stored }, .storage = &storage };
+                struct seekable_reader *r;
+
+                memcpy(remote.received, remote.sent, stored);
+                remote.received[damaged[i]] ^= 0x10;
+                remote.reloads = 0;
+                check_ok(seekable_open_map(&map, "remote", &r, &err), &err);
+                ck_assert_int_eq(seekable_pread(r, got, SIZE, 0, &err), SIZE);
+                ck_assert(memcmp(got, content, SIZE) == 0);
+                ck_assert_uint_eq(remote.reloads, 1);
+                seekable_close(r);
+        }
+        free(remote.sent);
+        free(remote.received);
+        free(got);
+}
+END_TEST
+
 TEST_SUITE("seekable", ranges_across_frames_are_correct, cached_frames_give_the_same_bytes,
-           frames_above_the_limit_are_refused, truncations_and_flipped_table_bytes_give_error_or_same_bytes)
+           frames_above_the_limit_are_refused, truncations_and_flipped_table_bytes_give_error_or_same_bytes,
+           frames_and_tables_that_another_copy_has_whole_are_read)

@@ -582,10 +582,32 @@ START_TEST(damage_that_another_copy_lacks_is_repaired)
 }
 END_TEST
 
+static enum status refuse_cursor_memory(void *context, size_t n, struct error *err)
+{
+        (void)context, (void)n;
+        return error_set(err, ST_TOO_BIG, "no memory for this query");
+}
+
+START_TEST(a_limit_of_memory_is_no_damage)
+{
+        struct parquet_cursor *cursor = parquet_cursor_create(refuse_cursor_memory, NULL);
+        struct parquet_piece p;
+        struct written x;
+
+        open_sparse_file(&x, 300);
+        OK(parquet_cursor_open(cursor, x.f, 0, 1, &err));
+        ck_assert_int_eq(parquet_cursor_read(cursor, 10, &p, NULL), ST_TOO_BIG);
+        ck_assert_uint_eq(x.reloads, 0);
+        parquet_cursor_destroy(cursor);
+        end(&x);
+}
+END_TEST
+
 TEST_SUITE("parquet_reader", every_bad_file_is_refused, every_good_file_is_read, hybrid_round_trips_at_every_width,
            levels_are_decoded_like_hybrid_values, delta_round_trips_with_wrap_around,
            statistics_are_bounds_with_exactness, maximum_that_cannot_be_rounded_up_is_omitted, nan_prevents_bounds,
            bytes_that_are_not_utf8_become_replacement_characters, dictionary_codes_are_equal_if_and_only_if_values_are,
            late_repetitions_use_a_dictionary, cursor_agrees_with_column_on_sparse_values,
            rows_that_do_not_match_are_refused_by_the_writer, invalid_schemas_are_refused,
-           truncations_and_flipped_bytes_do_not_crash, damage_that_another_copy_lacks_is_repaired)
+           truncations_and_flipped_bytes_do_not_crash, damage_that_another_copy_lacks_is_repaired,
+           a_limit_of_memory_is_no_damage)

@@ -401,11 +401,33 @@ START_TEST(a_second_cache_leaves_the_files_of_the_first)
 }
 END_TEST
 
-TEST_SUITE_WITH_FIXTURE("remote_cache", blocks_are_fetched_once, near_ranges_are_fetched_together,
-                        distant_ranges_are_fetched_at_the_same_time, failed_fetch_leaves_nothing_present,
-                        without_a_fetch_only_present_ranges_are_there, ranges_beyond_the_end_are_refused,
-                        least_recently_used_object_is_dropped, objects_in_use_are_kept,
-                        removed_object_stays_for_its_users, blocks_written_in_part_are_fetched,
+START_TEST(dropped_ranges_are_fetched_again_until_the_object_must_be_damaged)
+{
+        const struct file_range two_blocks = { 2 * BLOCK - 1, 2 };
+        struct remote_object *o = add_object("a", 100 * BLOCK);
+
+        check_ok(require_range(o, 0, 4 * BLOCK), NULL);
+        for (unsigned i = 0; i < REMOTE_CACHE_DROPS_MAX; i++) {
+                fetched_bytes = 0;
+                ck_assert(remote_cache_drop(cache, o, &two_blocks, 1));
+                check_ok(require_range(o, 0, 4 * BLOCK), NULL);
+                ck_assert_uint_eq(fetched_bytes, 2 * BLOCK);
+                ck_assert_int_eq(read_byte(o, BLOCK), 2);
+        }
+        fetched_bytes = 0;
+        ck_assert(!remote_cache_drop(cache, o, &two_blocks, 1));
+        check_ok(require_range(o, 0, 4 * BLOCK), NULL);
+        ck_assert_uint_eq(fetched_bytes, 0);
+        remote_cache_release(cache, o);
+}
+END_TEST
+
+TEST_SUITE_WITH_FIXTURE("remote_cache", blocks_are_fetched_once,
+                        dropped_ranges_are_fetched_again_until_the_object_must_be_damaged,
+                        near_ranges_are_fetched_together, distant_ranges_are_fetched_at_the_same_time,
+                        failed_fetch_leaves_nothing_present, without_a_fetch_only_present_ranges_are_there,
+                        ranges_beyond_the_end_are_refused, least_recently_used_object_is_dropped,
+                        objects_in_use_are_kept, removed_object_stays_for_its_users, blocks_written_in_part_are_fetched,
                         objects_are_there_after_a_restart, damaged_blocks_are_fetched_again,
                         objects_with_damaged_descriptions_are_unknown, limit_holds_after_a_restart,
                         a_removed_object_is_not_there_after_a_restart, a_second_cache_leaves_the_files_of_the_first)
