@@ -41,7 +41,7 @@ start_replica damaged
 order mangle/damaged/1/samples >"$tmp/order"
 is "$(sum_of --server "$replica")" 100 "what was damaged on its way is recognized by its checksum, and fetched again"
 damaged=$(curl -sS "$replica/metrics" | awk '/^cairn_object_store_cache_damaged_total/ { print $2 }')
-is "$damaged" 1 "the damage is counted"
+like "$damaged" '^[1-9]' "the damage is counted"
 
 start_replica cold
 explain() {

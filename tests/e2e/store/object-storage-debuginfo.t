@@ -164,7 +164,7 @@ is "$(listed | jq length)" 1 "it does not come back on another machine"
 curl -sS -o "$tmp/repaired" "$url/buildid/$id/debuginfo"
 is "$(sha256sum <"$tmp/repaired")" "$(sha256sum <"$tmp/built/program.debug")" \
         "debuginfo that was damaged on its way is fetched again"
-is "$(metric cairn_object_store_cache_damaged_total)" 1 "the damage is counted"
+like "$(metric cairn_object_store_cache_damaged_total)" '^[1-9]' "the damage is counted"
 order mangle/damaged/0 >"$tmp/order"
 stop_server
 
