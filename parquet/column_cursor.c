@@ -58,7 +58,7 @@ struct parquet_cursor {
 
         struct stored_page page;
         size_t page_at;  /* in the chunk */
-        bool may_reload; /* the chunk, of which something was wrong */
+        bool may_reload; /* the chunk was read, and was not loaded anew yet */
         enum page_form form;
         uint32_t page_rows, at; /* at: rows of the page already read or skipped */
         struct hybrid_reader codes;

@@ -259,7 +259,7 @@ static enum status query_server(const struct query_options *o, const char *opera
         print_note(params, response.note);
         if (told.is_told)
                 print_cost(params, &told.cost);
-        else if (o->explains)
+        else if (params->explains && !params->hides_notes)
                 fprintf(stderr, "cairn: the service does not say what the query read: it is older than this program\n");
         return buf_status(ret, err, "answer");
 }

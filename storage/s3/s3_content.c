@@ -75,7 +75,11 @@ ssize_t s3_file_body_read(void *body, void *to, size_t n)
 
         if (got > 0)
                 b->sent += (uint64_t)got;
-        return got == 0 && left ? -1 : got; /* it became shorter */
+        if (got == 0 && left) { /* it became shorter */
+                errno = EIO;
+                return -1;
+        }
+        return got;
 }
 
 bool s3_file_body_rewind(void *body)
@@ -89,14 +93,20 @@ enum status s3_hash_file_body(struct s3_file_body *b, bool has_md5, struct s3_co
         _cleanup_free_ uint8_t *chunk = malloc(KiB(64));
         struct hashes h;
         enum status st = chunk ? begin_hashes(has_md5, &h, err) : error_no_memory(err);
-        ssize_t n = 0;
+        int failed = 0;
+        ssize_t n;
 
         if (st)
                 return st;
         s3_file_body_rewind(b);
-        while (b->sent < b->range.size && (n = s3_file_body_read(b, chunk, KiB(64))) > 0)
-                update_hashes(&h, chunk, (size_t)n);
+        while (!failed && b->sent < b->range.size) {
+                n = s3_file_body_read(b, chunk, KiB(64));
+                if (n < 0)
+                        failed = errno;
+                else
+                        update_hashes(&h, chunk, (size_t)n);
+        }
         s3_file_body_rewind(b);
         st = end_hashes(&h, ret, err);
-        return n < 0 ? error_os(err, errno, "cannot read what is to be put into the object store") : st;
+        return failed ? error_os(err, failed, "cannot read what is to be put into the object store") : st;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -265,8 +266,25 @@ START_TEST(a_bucket_that_demands_a_checksum_gets_one_from_then_on)
 }
 END_TEST
 
+START_TEST(a_file_that_became_shorter_is_not_put)
+{
+        const int fd = memfd_create("short", MFD_CLOEXEC);
+        const struct s3_request q = { .method = "PUT", .key = "key", .fd = fd, .range = { 0, 10 } };
+        struct s3_response response = { 0 };
+        struct error err;
+
+        ck_assert_int_eq(write(fd, "short", 5), 5);
+        requests = 0;
+        ck_assert_int_eq(s3_send(client, &q, &response, &err), ST_OS);
+        ck_assert_int_eq(err.os_errno, EIO);
+        ck_assert_uint_eq(requests, 0);
+        s3_response_deinit(&response);
+        close(fd);
+}
+END_TEST
+
 TEST_SUITE_WITH_FIXTURE("whole answers of S3", another_range_than_was_asked_for_is_asked_for_again,
                         the_end_of_an_object_is_its_end, a_range_is_no_whole_object,
                         a_list_that_was_cut_is_asked_for_again, a_store_whose_answers_stay_short_does_not_answer,
                         a_store_without_ranges_is_told_from_one_that_does_not_answer, refusals_say_what_to_do,
-                        a_bucket_that_demands_a_checksum_gets_one_from_then_on)
+                        a_bucket_that_demands_a_checksum_gets_one_from_then_on, a_file_that_became_shorter_is_not_put)
